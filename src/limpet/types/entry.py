@@ -1,0 +1,135 @@
+"""Entries: the append-only log of a session.
+
+An entry has a place (`seq`, its order in the session), a name (`id`) and a `parent`: entries form a tree whose
+leaf is the newest *tree* entry unless a later `Leaf` points elsewhere. `Label` and `Leaf` are facts beside the tree.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from limpet.types.content import Opaque
+from limpet.types.envelope import Trust
+from limpet.types.message import AssistantMessage, UserMessage
+from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
+
+
+class UserEntry(Struct, frozen=True, tag_field="kind", tag="user", omit_defaults=True):
+    message: UserMessage
+    sender: str = ""
+    inbox: int = 0
+
+
+class AssistantEntry(Struct, frozen=True, tag_field="kind", tag="assistant", omit_defaults=True):
+    message: AssistantMessage
+
+
+class ToolStarted(Struct, frozen=True, tag_field="kind", tag="tool_started", omit_defaults=True):
+    """The intent to run call number `index` of the assistant entry `assistant`, committed before the act."""
+
+    assistant: str
+    index: int
+    name: str
+    effect: Effect
+    intent: FileIntent | None = None
+
+
+class ToolResultEntry(Struct, frozen=True, tag_field="kind", tag="tool_result", omit_defaults=True):
+    assistant: str
+    index: int
+    name: str
+    result: ToolResult
+
+
+class Compaction(Struct, frozen=True, tag_field="kind", tag="compaction", omit_defaults=True):
+    """Everything before the entry `first_kept` is represented by `summary` from here on."""
+
+    summary: str
+    first_kept: str
+    tokens_before: int = 0
+
+
+class Prune(Struct, frozen=True, tag_field="kind", tag="prune", omit_defaults=True):
+    """Tool results (by entry id) that are sent shortened from here on; monotone."""
+
+    targets: tuple[str, ...]
+    how: Literal["soft", "hard"]
+
+
+class ImageAged(Struct, frozen=True, tag_field="kind", tag="image_aged"):
+    targets: tuple[str, ...]
+
+
+class Section(Struct, frozen=True, omit_defaults=True):
+    """One section of a prompt. `sources` are the files it was made of with their SHA-256 at that time."""
+
+    name: str
+    text: str
+    sources: tuple[tuple[str, str], ...] = ()
+
+
+class PromptEntry(Struct, frozen=True, tag_field="kind", tag="prompt", omit_defaults=True):
+    """The snapshot of system prompt and tools that all later requests use byte for byte."""
+
+    sections: tuple[Section, ...]
+    tools: tuple[ToolSpec, ...]
+    tier: Literal["full", "tiny", "none"] = "full"
+    mode: Literal["full", "minimal", "none"] = "full"
+    reason: str = "new session"
+
+    @property
+    def system(self) -> str:
+        return "\n\n---\n\n".join(section.text for section in self.sections)
+
+
+class Note(Struct, frozen=True, tag_field="kind", tag="note", omit_defaults=True):
+    """Something Limpet itself tells the model, sent with the user's next message; `origin` says which part wrote it."""
+
+    text: str
+    origin: str = ""
+
+
+class ModelChange(Struct, frozen=True, tag_field="kind", tag="model_change"):
+    """From here on the session speaks to `model` (`provider/model`)."""
+
+    model: str
+
+
+class Label(Struct, frozen=True, tag_field="kind", tag="label"):
+    target: str
+    label: str
+
+
+class Leaf(Struct, frozen=True, tag_field="kind", tag="leaf"):
+    target: str
+
+
+Payload = (
+    UserEntry
+    | AssistantEntry
+    | ToolStarted
+    | ToolResultEntry
+    | Compaction
+    | Prune
+    | ImageAged
+    | PromptEntry
+    | Note
+    | ModelChange
+    | Label
+    | Leaf
+)
+
+
+class Entry(Struct, frozen=True, weakref=True):
+    """One line of a session's log. `at` is UTC milliseconds, for people; order is `seq`."""
+
+    session: str
+    seq: int
+    id: str
+    parent: str
+    at: int
+    turn: str
+    payload: Payload | Opaque
+    trust: Trust = "owner"

@@ -1,0 +1,57 @@
+"""Envelopes: what comes in from a channel and what goes out to one. All times are UTC milliseconds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from limpet.types.content import Image
+
+Trust = Literal["owner", "peer", "tool", "external"]
+InboxState = Literal["queued", "claimed", "done", "refused"]
+OutboxState = Literal["queued", "attempting", "sent", "unknown", "failed", "expired"]
+
+
+class Address(Struct, frozen=True, omit_defaults=True):
+    """Where a message came from or goes to. `chat` is the platform's stable id, never a display name."""
+
+    channel: str
+    account: str = ""
+    chat: str = ""
+    thread: str = ""
+
+
+class Inbound(Struct, frozen=True, omit_defaults=True):
+    """One inbound event. `event` is the platform's id of it, unique per (channel, account)."""
+
+    address: Address
+    event: str
+    text: str
+    sender: str = ""
+    trust: Trust = "owner"
+    images: tuple[Image, ...] = ()
+
+
+class InboxRow(Struct, frozen=True):
+    """A stored inbound event. `turn` names the turn that took it, once one did."""
+
+    id: int
+    session: str
+    inbound: Inbound
+    state: InboxState
+    received: int
+    turn: str = ""
+
+
+class OutboxRow(Struct, frozen=True):
+    """A stored outbound part. Parts of one `address` are delivered in the order of `id`."""
+
+    id: int
+    session: str
+    turn: str
+    address: Address
+    text: str
+    state: OutboxState
+    created: int
+    kind: Literal["reply", "notice"] = "reply"

@@ -1,0 +1,221 @@
+"""Ports: what one unit needs from another, as Protocols. Above each stands who calls it and who provides it."""
+
+from __future__ import annotations
+
+from asyncio import Event as AsyncEvent
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from limpet.types.content import ToolCall
+from limpet.types.event import Event, ModelEvent
+from limpet.types.message import AssistantMessage, Request, ToolChoice
+from limpet.types.profile import Profile
+from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
+from limpet.types.usage import Usage
+
+Emit = Callable[[Event], None]
+"""Tells the watchers. Never raises, never blocks."""
+
+
+class Clock(Protocol):
+    """Called by everything that needs the time; provided by `app` (the system's) and tests (`FakeClock`)."""
+
+    def now(self) -> int:
+        """UTC milliseconds."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        ...
+
+
+class Model(Protocol):
+    """Called by the loop; provided by `llm` (one wire, wrapped in retry and metering) and `ScriptedModel`."""
+
+    @property
+    def profile(self) -> Profile: ...
+
+    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+        """The answer to `request`: deltas, then exactly one `Done`. Raises `ModelError`."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and child processes."""
+        ...
+
+
+class PendingCall(Struct, frozen=True):
+    """A call that has no result yet. `started` is its intent when it was begun before a crash."""
+
+    assistant: str
+    index: int
+    call: ToolCall
+    started: bool = False
+    intent: FileIntent | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.assistant}.{self.index}"
+
+
+class View(Protocol):
+    """Called by the loop for what to send next; provided by `assistant` over the session's log."""
+
+    async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
+        """The next request, pruned and compacted as needed. Raises `ContextOverflowError` when nothing helps."""
+        ...
+
+    def pending(self) -> tuple[PendingCall, ...]:
+        """Calls of the newest assistant message that have no result, in their order."""
+        ...
+
+
+class Journal(Protocol):
+    """Called by the loop to commit each step; provided by `assistant` over `store`. Every method returns after fsync.
+
+    All raise `LeaseLostError` when the session is no longer ours, `StoreError` when nothing could be written.
+    """
+
+    async def assistant(self, answer: AssistantMessage, *, reservation: str) -> tuple[PendingCall, ...]:
+        """Log an answer with calls; gives the calls by their names."""
+        ...
+
+    async def started(self, call: PendingCall, *, effect: Effect, intent: FileIntent | None) -> None:
+        """Log the intent to run a call, then check that the lease is fresh. Act only after this returns."""
+        ...
+
+    async def result(self, call: PendingCall, result: ToolResult) -> None:
+        """Log the outcome of a call."""
+        ...
+
+    async def note(self, text: str, *, origin: str) -> None:
+        """Log an instruction of Limpet's own, which travels with the next request."""
+        ...
+
+    async def absorb(self) -> int:
+        """Take queued messages of the session into the running turn (steering); how many there were."""
+        ...
+
+    async def end(self, answer: AssistantMessage, *, reservation: str) -> bool:
+        """Log the last answer and end the turn, unless messages are waiting: then take them and say False."""
+        ...
+
+
+class Control(Protocol):
+    """Called by the loop to learn that it should stop; provided by `agent.queue`."""
+
+    @property
+    def stopped(self) -> AsyncEvent: ...
+
+
+class Approvals(Protocol):
+    """Called by tool execution when policy says ask; provided by the terminal, chats and the page."""
+
+    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
+        """Whether the owner allows exactly `plan`. False at once where there is nobody to ask."""
+        ...
+
+
+class Redactor(Protocol):
+    """Called wherever text leaves the process; provided by `config.secrets`."""
+
+    def redact(self, text: str) -> str:
+        """`text` with every known secret value, plain or URL-encoded, replaced by `[secret:NAME]`."""
+        ...
+
+
+class Blobs(Protocol):
+    """Called by tools and wires for attachments and spills; provided by `store.blobs`."""
+
+    async def put(self, data: bytes) -> str:
+        """Keep `data`; gives its SHA-256 (hex), by which it is found again."""
+        ...
+
+    def path(self, blob: str) -> str:
+        """Absolute path of the blob's file. Raises `FileNotFoundError` when there is none."""
+        ...
+
+    def get(self, blob: str) -> bytes:
+        """The bytes. Raises `FileNotFoundError` when there are none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool may use while it runs. `workspace` is absolute; `key` names the call for good.
+
+    `result_limit` caps the characters of a result (DESIGN 7: 16k, 32k or 64k by window, at most 30 % of it).
+    `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
+    `starting` commits a file intent before the tool acts; `progress` shows people (not the model) a line.
+    """
+
+    key: str
+    session: str
+    workspace: str
+    result_limit: int
+    blobs: Blobs
+    redactor: Redactor
+    approvals: Approvals
+    starting: Callable[[FileIntent], Awaitable[None]]
+    progress: Callable[[str], None]
+    seen: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+Decision = Literal["allow", "ask", "deny"]
+
+
+class BoundCall(Protocol):
+    """A call with validated arguments, ready to run. `writes` are the paths it changes, for the per-path lock."""
+
+    @property
+    def writes(self) -> tuple[str, ...]: ...
+
+    def plan(self) -> str:
+        """The call in one exact line, for approvals."""
+        ...
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        """Do it. Raises `ToolError` to tell the model what went wrong."""
+        ...
+
+
+class Tool(Protocol):
+    """Called by tool execution; provided by `tools`, which build theirs from typed functions with `toolkit`."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    @property
+    def effect(self) -> Effect: ...
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether it runs alone, never beside another call of its batch."""
+        ...
+
+    def bind(self, arguments: str, *, workspace: str) -> BoundCall:
+        """Check `arguments` (JSON text) against the schema. Raises `ArgumentsError` that lists every fault."""
+        ...
+
+
+class Policy(Protocol):
+    """Called by tool execution before each call; provided by `tools.policy`."""
+
+    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
+        """The decision and its reason in a sentence."""
+        ...
+
+
+class Meter(Protocol):
+    """Called by `llm.metered` around each request; provided by `store.usage`."""
+
+    async def reserve(self, request: Request, profile: Profile) -> str:
+        """Insert an open reservation before the request; gives its name."""
+        ...
+
+    async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
+        """Close a reservation that no turn's commit will close."""
+        ...

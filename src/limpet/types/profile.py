@@ -1,0 +1,56 @@
+"""Profiles: what is particular about a model and its service, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from limpet.types.message import Producer
+
+Wire = Literal["openai_chat", "anthropic", "embedded"]
+
+
+class Price(Struct, frozen=True, omit_defaults=True):
+    """Micro-dollars per million tokens, which is the same number as dollars per million times 1,000,000."""
+
+    input: int
+    output: int
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Profile(Struct, frozen=True, omit_defaults=True):
+    """One model at one service. `window` and `max_output` are tokens, 0 = not known.
+
+    `local`: a server on the owner's own machine (deadlines are five times longer, no price).
+    `cache_ttl`: seconds the provider keeps a prompt prefix, 0 = no cache.
+    """
+
+    provider: str
+    wire: Wire
+    model: str
+    base_url: str = ""
+    window: int = 0
+    max_output: int = 0
+    local: bool = False
+    tools: bool = True
+    images: bool = False
+    parallel_calls: bool = True
+    token_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+    stream_usage: bool = True
+    reasoning_echo: Literal["none", "own", "always"] = "none"
+    text_calls: tuple[str, ...] = ()
+    think_tags: bool = False
+    cache_ttl: int = 0
+    token_factor: float = 1.0
+    price: Price | None = None
+
+    @property
+    def producer(self) -> Producer:
+        return Producer(provider=self.provider, wire=self.wire, model=self.model)
+
+    @property
+    def reference(self) -> str:
+        return f"{self.provider}/{self.model}"
