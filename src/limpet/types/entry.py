@@ -77,6 +77,7 @@ class PromptEntry(Struct, frozen=True, tag_field="kind", tag="prompt", omit_defa
     tools: tuple[ToolSpec, ...]
     tier: Literal["full", "tiny", "none"] = "full"
     mode: Literal["full", "minimal", "none"] = "full"
+    model: str = ""
     reason: str = "new session"
 
     @property

@@ -34,10 +34,10 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
 
 
 class InboxRow(Struct, frozen=True):
-    """A stored inbound event. `turn` names the turn that took it, once one did."""
+    """A stored inbound event. `key` is the session key it is for, `turn` names the turn that took it, once one did."""
 
     id: int
-    session: str
+    key: str
     inbound: Inbound
     state: InboxState
     received: int

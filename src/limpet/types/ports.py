@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import Event as AsyncEvent
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -99,16 +98,16 @@ class Journal(Protocol):
         """Take queued messages of the session into the running turn (steering); how many there were."""
         ...
 
-    async def end(self, answer: AssistantMessage, *, reservation: str) -> bool:
-        """Log the last answer and end the turn, unless messages are waiting: then take them and say False."""
+    async def discard(self, answer: AssistantMessage, *, reservation: str) -> None:
+        """Settle the usage of an answer that does not count (an empty one)."""
         ...
 
+    async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
+        """Log the last answer (None: a tool ended the turn) and end the turn, unless messages are waiting.
 
-class Control(Protocol):
-    """Called by the loop to learn that it should stop; provided by `agent.queue`."""
-
-    @property
-    def stopped(self) -> AsyncEvent: ...
+        Then they are taken into the turn, and it is False: the loop goes on.
+        """
+        ...
 
 
 class Approvals(Protocol):

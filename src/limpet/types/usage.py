@@ -33,3 +33,6 @@ class Usage(Struct, frozen=True, omit_defaults=True):
             reasoning=self.reasoning + other.reasoning,
             cost=cost,
         )
+
+
+NO_USAGE = Usage()

@@ -1,0 +1,200 @@
+"""Tool execution: one batch of calls, each to exactly one result.
+
+Preflight in order (known? readable? allowed?), then all calls of the batch run together, except `exclusive` ones and
+those that write to the same path. The intent of a call with side effects is committed before it acts. An unknown tool,
+bad arguments, a refusal and an exception are error results for the model, never exceptions here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from msgspec import structs
+
+from limpet.agent.guard import LoopGuard
+from limpet.errors import LeaseError, LimpetError, StoreError, ToolError
+from limpet.session.project import UNKNOWN_OUTCOME
+from limpet.tools.disk import compare
+from limpet.types.content import ResultBlock, Text
+from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
+from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
+from limpet.types.tool import FileIntent, ToolResult, text_result
+
+log = logging.getLogger(__name__)
+
+
+class PathLocks:
+    """One lock per path, shared by all turns of a process."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._users: dict[str, int] = {}
+
+    @asynccontextmanager
+    async def holding(self, paths: Sequence[str]) -> AsyncGenerator[None]:
+        """Hold the locks of `paths`, always taken in the same order."""
+        async with AsyncExitStack() as held:
+            for path in sorted(set(paths)):
+                self._users[path] = self._users.get(path, 0) + 1
+                held.callback(self._leave, path)
+                await held.enter_async_context(self._locks.setdefault(path, asyncio.Lock()))
+            yield
+
+    def _leave(self, path: str) -> None:
+        self._users[path] -= 1
+        if not self._users[path]:
+            del self._users[path], self._locks[path]
+
+
+class Execution:
+    """Runs the calls of one turn. `context` is the template of what each call is given."""
+
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        *,
+        policy: Policy,
+        context: ToolContext,
+        journal: Journal,
+        locks: PathLocks,
+        clock: Clock,
+        emit: Emit,
+    ) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._policy = policy
+        self._context = context
+        self._journal = journal
+        self._locks = locks
+        self._clock = clock
+        self._emit = emit
+        self.guard = LoopGuard()
+
+    async def batch(self, calls: Sequence[PendingCall]) -> bool:
+        """Give every call its one result; whether one of them ends the turn."""
+        ends = False
+        for wave in self._waves(calls):
+            try:
+                async with asyncio.TaskGroup() as group:
+                    tasks = [group.create_task(self._one(call)) for call in wave]
+            except* LimpetError as failures:
+                raise _first(failures) from None
+            ends = ends or any(task.result() for task in tasks)
+        return ends
+
+    def _waves(self, calls: Sequence[PendingCall]) -> list[list[PendingCall]]:
+        """The batch in parts that run one after the other; an exclusive call is a part of its own."""
+        waves: list[list[PendingCall]] = [[]]
+        for call in calls:
+            tool = self._tools.get(call.call.name)
+            if tool is not None and tool.exclusive:
+                waves += [[call], []]
+            else:
+                waves[-1].append(call)
+        return [wave for wave in waves if wave]
+
+    async def _one(self, call: PendingCall) -> bool:
+        began = self._clock.monotonic()
+        self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
+        result = self._redacted(self.guard.seen(call.call, await self._outcome(call)))
+        duration = round((self._clock.monotonic() - began) * 1000)
+        result = structs.replace(result, details=structs.replace(result.details, duration=duration))
+        await self._journal.result(call, result)
+        self._emit(
+            ToolEnded(
+                call=call.name, name=call.call.name, text=result.text, is_error=result.is_error, duration=duration
+            )
+        )
+        return result.ends_turn
+
+    async def _outcome(self, call: PendingCall) -> ToolResult:
+        """The result of a call, whatever happens, except that the session or the disk is lost."""
+        try:
+            tool, bound = self._bind(call)
+            known = self._known_outcome(call, tool)
+            if known is not None:
+                return known
+            await self._allow(tool, bound)
+            async with self._locks.holding(bound.writes):
+                return await self._run(call, tool, bound)
+        except ToolError as error:
+            return text_result(error.present(), is_error=True)
+        except (LeaseError, StoreError):
+            raise
+        except Exception as error:
+            log.exception("tool %s failed", call.call.name)
+            return text_result(f"The tool failed: {type(error).__name__}: {error}", is_error=True)
+
+    def _bind(self, call: PendingCall) -> tuple[Tool, BoundCall]:
+        """The tool and its checked arguments. Raises `ToolError`."""
+        if call.call.fault:
+            raise ToolError(call.call.fault)
+        tool = self._tools.get(call.call.name)
+        if tool is None:
+            raise ToolError(f"There is no tool {call.call.name!r}. The tools are: {', '.join(self._tools)}.")
+        if refusal := self.guard.refusal(call.call):
+            raise ToolError(refusal)
+        return tool, tool.bind(call.call.arguments, workspace=self._context.workspace)
+
+    def _known_outcome(self, call: PendingCall, tool: Tool) -> ToolResult | None:
+        """The result of a call that was begun before a crash; None when it may run (again)."""
+        if not call.started or tool.effect in ("pure", "idempotent", "row"):
+            return None
+        if tool.effect == "file" and call.intent is not None:
+            state = compare(call.intent)
+            if state == "before":
+                return None
+            if state == "done":
+                return text_result(f"Done before an interruption: {call.intent.path} has the new content.")
+        return text_result(UNKNOWN_OUTCOME, is_error=True)
+
+    async def _allow(self, tool: Tool, bound: BoundCall) -> None:
+        """Ask policy, and the owner where policy says so. Raises `ToolError` on no."""
+        decision, reason = self._policy.decide(tool, bound)
+        if decision == "deny":
+            raise ToolError(f"Not allowed: {reason}")
+        if decision == "ask":
+            plan = self._context.redactor.redact(bound.plan())
+            if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
+                raise ToolError(f"Not approved by the owner: {reason}")
+
+    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall) -> ToolResult:
+        async def starting(intent: FileIntent) -> None:
+            await self._journal.started(call, effect=tool.effect, intent=intent)
+
+        def progress(line: str) -> None:
+            self._emit(ToolProgress(call=call.name, text=self._context.redactor.redact(line)))
+
+        if tool.effect == "unsafe":
+            await self._journal.started(call, effect=tool.effect, intent=None)
+        context = ToolContext(
+            key=call.name,
+            session=self._context.session,
+            workspace=self._context.workspace,
+            result_limit=self._context.result_limit,
+            blobs=self._context.blobs,
+            redactor=self._context.redactor,
+            approvals=self._context.approvals,
+            starting=starting,
+            progress=progress,
+            seen=self._context.seen,
+        )
+        return await bound.run(context)
+
+    def _redacted(self, result: ToolResult) -> ToolResult:
+        redact = self._context.redactor.redact
+        content: tuple[ResultBlock, ...] = tuple(
+            Text(redact(block.text)) if isinstance(block, Text) else block for block in result.content
+        )
+        details = structs.replace(result.details, diff=redact(result.details.diff))
+        return structs.replace(result, content=content, details=details)
+
+
+def _first(failures: BaseExceptionGroup[LimpetError]) -> LimpetError:
+    """One of the failures, a lost lease before all others."""
+    leaves: list[LimpetError] = []
+    for failure in failures.exceptions:
+        leaves.append(_first(failure) if isinstance(failure, BaseExceptionGroup) else failure)
+    return next((failure for failure in leaves if isinstance(failure, LeaseError)), leaves[0])

@@ -1,0 +1,226 @@
+"""A conversation: one session key, its events in order, one turn at a time.
+
+Any number of processes may have a conversation open under the same key. Who gets the lease works; the others have
+left their event in the inbox and wait for its outcome, ready to take over when the holder dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from limpet.agent.queue import Control
+from limpet.assistant import commands, recover, turn
+from limpet.assistant.journal import TurnJournal
+from limpet.assistant.services import Services
+from limpet.errors import InputError, LeaseHeldError, LeaseLostError, LimpetError
+from limpet.session.log import Log
+from limpet.store import commits, entries, inbox, sessions, turns
+from limpet.store.commits import TurnWriter
+from limpet.store.sessions import Lease
+from limpet.store.sql import Connection
+from limpet.store.turns import TurnRow
+from limpet.types.content import Text
+from limpet.types.entry import Payload, UserEntry
+from limpet.types.envelope import Inbound, InboxRow
+from limpet.types.event import TurnEnded
+from limpet.types.ids import new_id
+from limpet.types.message import UserMessage
+from limpet.types.ports import Model
+
+LOOK_AGAIN = 1.0
+"""Seconds between two looks at a session that another process holds."""
+MESSAGE_LIMIT = 400_000
+"""Characters of one message; a longer one is refused before anything is stored."""
+
+
+class _Stale(LimpetError):
+    """The log has grown since it was read: read on and try again."""
+
+
+class _Claimed(Struct, frozen=True):
+    """What a claim found to do: resume `found`, run the turn just begun, called `made`, or the command in `row`."""
+
+    lease: Lease
+    made: str = ""
+    found: TurnRow | None = None
+    row: InboxRow | None = None
+    idle: bool = False
+
+
+class Conversation:
+    """The session that is live under `key`, as this process sees it."""
+
+    def __init__(self, services: Services, key: str) -> None:
+        self.services = services
+        self.key = key
+        self.control: Control | None = None
+        self._session = ""
+        self._log: Log | None = None
+
+    async def send(self, inbound: Inbound) -> InboxRow:
+        """Store an event and see it to its end, by our own work or another process's.
+
+        Raises `InputError` for what cannot be taken, `StoreError` when it could not be stored.
+        """
+        if len(inbound.text) > MESSAGE_LIMIT:
+            raise InputError(
+                f"The message has {len(inbound.text):,} characters; at most {MESSAGE_LIMIT:,} can be taken.",
+                hint="Put it into a file in the workspace and say which.",
+            )
+        now = self.services.clock.now()
+        row, new = await self.services.store.write(
+            lambda connection: inbox.receive(connection, self.key, inbound, now=now)
+        )
+        if new and (command := commands.find(inbound.text)) and not command.needs_lease:
+            await commands.answer(self, row, command)
+        return await self.attend(row.id)
+
+    async def attend(self, row: int) -> InboxRow:
+        """Work, or wait for who works, until the event `row` is done or refused."""
+        while True:
+            found = self.services.store.read(lambda connection: inbox.find(connection, row))
+            assert found is not None
+            if found.state in ("done", "refused"):
+                return found
+            if not await self.work_once():
+                await self.services.nudges.wait(LOOK_AGAIN)
+
+    async def work_once(self) -> bool:
+        """Do the next thing there is to do under this key; False when there is nothing, or another process does it."""
+        model = await self.services.models.get(self.model_reference())
+        try:
+            claimed = await self._claim(model)
+        except LeaseHeldError:
+            self.services.nudges.send()
+            return False
+        except _Stale:
+            return True
+        if claimed.found is not None:
+            await self._resume(claimed.lease, claimed.found)
+        elif claimed.row is not None:
+            await commands.run_queued(self, claimed.row, claimed.lease)
+        elif claimed.made:
+            await self.run_begun(claimed.lease, claimed.made)
+        return not claimed.idle
+
+    async def recover(self) -> None:
+        """Finish what a dead process left running under this key, before anything new."""
+        live = self.services.store.read(self._live_turn)
+        while live is not None and await self.work_once():
+            live = self.services.store.read(self._live_turn)
+
+    def stop(self) -> None:
+        """Stop the turn that runs here, if one does."""
+        if self.control is not None:
+            self.control.stop()
+
+    def log(self, model: Model) -> Log:
+        """The log of the live session as it stands on disk, projected for `model`."""
+        store = self.services.store
+        live = store.read(lambda connection: sessions.live(connection, self.key))
+        session = live.id if live else ""
+        if self._log is None or session != self._session:
+            self._session, self._log = session, Log(model.profile.producer)
+        log = self._log
+        log.retarget(model.profile.producer)
+        log.extend(store.read(lambda connection: entries.load(connection, session, after=log.last_seq)))
+        return log
+
+    def forget(self) -> None:
+        """Read the log anew next time: another session is live now, or a commit may have failed half-way."""
+        self._log = None
+
+    def model_reference(self) -> str:
+        live = self.services.store.read(lambda connection: sessions.live(connection, self.key))
+        return live.model if live else ""
+
+    def _live_turn(self, connection: Connection) -> TurnRow | None:
+        live = sessions.live(connection, self.key)
+        return turns.live(connection, live.id) if live else None
+
+    async def _claim(self, model: Model) -> _Claimed:
+        """Take the lease and, in the same transaction, find or begin what there is to do."""
+        log = self.log(model)
+        before = self._before(log, model)
+        now, services = self.services.clock.now(), self.services
+        name = new_id("t")
+
+        def work(connection: Connection) -> _Claimed:
+            session = sessions.open_live(connection, self.key, agent=services.agent, now=now)
+            lease = sessions.claim(connection, session.id, owner=services.owner)
+            found = turns.live(connection, session.id)
+            if entries.last_seq(connection, session.id) != log.last_seq:
+                raise _Stale("The log has grown.")
+            if found is not None:
+                commits.resume(connection, self._writer(lease, found.id))
+                return _Claimed(lease, found=found)
+            rows = inbox.queued(connection, self.key)
+            if rows and commands.find(rows[0].inbound.text):
+                return _Claimed(lease, row=rows[0])
+            made = commits.begin(connection, self._writer(lease, name), before, now=now)
+            if not made:
+                sessions.release(connection, lease)
+            return _Claimed(lease, made=name if made else "", idle=not made)
+
+        return await services.store.write(work)
+
+    def _before(self, log: Log, model: Model) -> Sequence[Payload]:
+        """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed."""
+        prompting, profile = self.services.prompting, model.profile
+        if log.prompt is None:
+            return (prompting.snapshot(profile, self.services.tools, reason="new session"),)
+        if log.prompt.model != profile.reference:
+            return (prompting.snapshot(profile, self.services.tools, reason=f"model is now {profile.reference}"),)
+        if reason := prompting.stale(log.prompt):
+            return (prompting.snapshot(profile, self.services.tools, reason=reason),)
+        return prompting.changes(log.prompt, log.told)
+
+    def _writer(self, lease: Lease, name: str) -> TurnWriter:
+        return TurnWriter(lease=lease, turn=name, key=self.key, render=self._render)
+
+    def _render(self, row: InboxRow) -> UserEntry | None:
+        """The user entry of an event; None for a command, which is not for the model."""
+        if commands.find(row.inbound.text):
+            return None
+        redact = self.services.redactor.redact
+        message = UserMessage(
+            content=(Text(redact(row.inbound.text)), *row.inbound.images), runtime=self.services.prompting.runtime(row)
+        )
+        return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
+
+    async def _resume(self, lease: Lease, found: TurnRow) -> None:
+        notice = recover.verdict(found, now=self.services.clock.now())
+        if not notice:
+            await self.run_begun(lease, found.id, attempt=found.attempts + 1)
+            return
+        model = await self.services.models.get(self.model_reference())
+        journal = TurnJournal(self.services, self._writer(lease, found.id), self.log(model))
+        given_up = found.attempts >= recover.MAX_ATTEMPTS
+        await journal.fail(notice, kind="Interrupted", interrupted=not given_up)
+
+    async def run_begun(self, lease: Lease, name: str, *, attempt: int = 1) -> TurnEnded | None:
+        """Run a turn whose row says `running` under our lease, while watching for a stop from another process."""
+        model = await self.services.models.get(self.model_reference())
+        run = turn.Run(self.services, self._writer(lease, name), self.log(model), model, attempt)
+        self.control = control = Control()
+        watcher = asyncio.create_task(self._watch(name, control))
+        try:
+            return await turn.run(run, control)
+        except LeaseLostError:
+            self.forget()
+            return None
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            self.control = None
+            watcher.cancel()
+            await asyncio.wait((watcher,))
+
+    async def _watch(self, name: str, control: Control) -> None:
+        while not self.services.store.read(lambda connection: turns.stop_requested(connection, name)):
+            await self.services.nudges.wait(LOOK_AGAIN)
+        control.stop()

@@ -1,0 +1,136 @@
+"""The journal of a turn: each step of the loop as one commit, and the log in memory kept equal to the one on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from limpet.assistant.services import Services
+from limpet.session.log import Log
+from limpet.session.project import UNKNOWN_OUTCOME
+from limpet.store import commits, inbox, sessions, usage
+from limpet.store.commits import End, TurnWriter
+from limpet.store.outbox import Part
+from limpet.store.sql import Connection
+from limpet.types.content import Text
+from limpet.types.entry import Entry, Note, ToolResultEntry, ToolStarted
+from limpet.types.event import Notice
+from limpet.types.ids import new_id
+from limpet.types.message import AssistantMessage, Producer
+from limpet.types.ports import PendingCall
+from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
+
+CUT_OFF = "The answer above was cut off at the model's output limit. Say “go on” for the rest."
+STOPPED = "Stopped by the user before it was finished; what it had done so far is unknown."
+
+
+@dataclass(slots=True)
+class TurnJournal:
+    """Implements the `Journal` port for one turn. `last` is the text of its newest answer."""
+
+    services: Services
+    writer: TurnWriter
+    log: Log
+    last: str = ""
+
+    async def assistant(self, answer: AssistantMessage, *, reservation: str) -> tuple[PendingCall, ...]:
+        await self._append(
+            lambda connection, now: commits.answer(
+                connection, self.writer, answer, reservation=reservation, trust="owner", now=now
+            )
+        )
+        return self.log.pending()
+
+    async def started(self, call: PendingCall, *, effect: Effect, intent: FileIntent | None) -> None:
+        payload = ToolStarted(
+            assistant=call.assistant, index=call.index, name=call.call.name, effect=effect, intent=intent
+        )
+        await self._append(lambda connection, now: commits.started(connection, self.writer, payload, now=now))
+        if not self.services.store.read(lambda connection: sessions.fresh(connection, self.writer.lease)):
+            raise sessions.lost(self.writer.lease)
+
+    async def result(self, call: PendingCall, result: ToolResult) -> None:
+        payload = _result(call, result)
+        await self._append(
+            lambda connection, now: commits.result(connection, self.writer, payload, trust="tool", now=now)
+        )
+
+    async def note(self, text: str, *, origin: str) -> None:
+        await self._append(
+            lambda connection, now: commits.note(connection, self.writer, Note(text=text, origin=origin), now=now)
+        )
+
+    async def discard(self, answer: AssistantMessage, *, reservation: str) -> None:
+        if reservation:
+            await self.services.store.write(
+                lambda connection: usage.settle(connection, reservation, answer.usage, state="done")
+            )
+
+    async def absorb(self) -> int:
+        store, key = self.services.store, self.writer.key
+        if not store.read(lambda connection: inbox.queued(connection, key)):
+            return 0
+        now = self.services.clock.now()
+        made = await store.write(lambda connection: commits.absorb(connection, self.writer, now=now))
+        self.log.extend(made)
+        return len(made)
+
+    async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
+        parts: tuple[Part, ...] = ()
+        if answer is not None and answer.text.strip():
+            self.last = answer.text
+            parts = self._parts(answer.text, kind="reply")
+            if answer.stop == "length":
+                self.services.emit(Notice(CUT_OFF, level="warning"))
+                parts += self._parts(CUT_OFF, kind="notice")
+        return await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
+
+    async def cancel(self, shown: str, producer: Producer) -> None:
+        """End the turn on the owner's word: what was shown of the answer is kept, open calls are answered."""
+        message = None
+        if shown.strip() and not self.log.pending():
+            message = AssistantMessage(content=(Text(shown),), producer=producer, stop="cancelled")
+        await self._end(End(state="cancelled", message=message, results=self._unanswered(STOPPED), error="stopped"))
+
+    async def fail(self, notice: str, *, kind: str, interrupted: bool = False) -> None:
+        """End the turn without an answer; everybody who waits for one is told `notice`."""
+        self.last = notice
+        await self._end(
+            End(
+                state="interrupted" if interrupted else "failed",
+                results=self._unanswered(UNKNOWN_OUTCOME),
+                parts=self._parts(notice, kind="notice"),
+                error=f"{kind}: {notice}",
+            )
+        )
+
+    def _unanswered(self, text: str) -> tuple[ToolResultEntry, ...]:
+        return tuple(_result(call, text_result(text, is_error=True)) for call in self.log.pending())
+
+    def _parts(self, text: str, *, kind: str) -> tuple[Part, ...]:
+        """The text for every chat whose events this turn has taken."""
+        turn = self.writer.turn
+        rows = self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
+        addresses = dict.fromkeys(row.inbound.address for row in rows)
+        return tuple(
+            Part(address=address, text=text, key=new_id("p"), kind="reply" if kind == "reply" else "notice")
+            for address in addresses
+        )
+
+    async def _append(self, commit: Callable[[Connection, int], Entry]) -> None:
+        now = self.services.clock.now()
+        self.log.extend([await self.services.store.write(lambda connection: commit(connection, now))])
+
+    async def _end(self, ending: End) -> bool:
+        now = self.services.clock.now()
+        made, over = await self.services.store.write(
+            lambda connection: commits.end(connection, self.writer, ending, now=now)
+        )
+        self.log.extend(made)
+        if over:
+            self.services.nudges.send()
+        return over
+
+
+def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:
+    return ToolResultEntry(assistant=call.assistant, index=call.index, name=call.call.name, result=result)

@@ -1,0 +1,67 @@
+"""What a conversation works with: built once per process by `app`, shared by all conversations of an agent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from limpet.agent.execute import PathLocks
+from limpet.agent.limits import Limits
+from limpet.store.driver import Store
+from limpet.store.nudge import Nudges
+from limpet.store.owner import Owner
+from limpet.types.entry import Note, PromptEntry
+from limpet.types.envelope import InboxRow
+from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
+from limpet.types.profile import Profile
+
+
+class Models(Protocol):
+    """Called for the model of a session; provided by `app` over `llm.choose`."""
+
+    async def get(self, reference: str) -> Model:
+        """The model `provider/model`, or with an empty reference the one at hand. Raises `NoModelError`."""
+        ...
+
+
+class Prompting(Protocol):
+    """Called for what the model is told; provided by `app` over `prompt`."""
+
+    def snapshot(self, profile: Profile, tools: Sequence[Tool], *, reason: str) -> PromptEntry:
+        """The prompt as the workspace is now. Raises `UserError` when the model's window is too small for any."""
+        ...
+
+    def changes(self, snapshot: PromptEntry, told: dict[str, str]) -> list[Note]:
+        """A note for each prompt file whose content is no longer what the model was told."""
+        ...
+
+    def stale(self, snapshot: PromptEntry) -> str:
+        """Why the snapshot has to be made anew (BOOTSTRAP.md went away); empty when it holds."""
+        ...
+
+    def runtime(self, row: InboxRow) -> str:
+        """The runtime block that goes with an event: time, channel, chat, sender."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """`workspace` is an absolute path, `tools` are in the order the model is given them."""
+
+    agent: str
+    workspace: str
+    store: Store
+    owner: Owner
+    nudges: Nudges
+    clock: Clock
+    models: Models
+    prompting: Prompting
+    tools: Sequence[Tool]
+    policy: Policy
+    approvals: Approvals
+    redactor: Redactor
+    blobs: Blobs
+    limits: Limits
+    locks: PathLocks
+    emit: Emit

@@ -1,0 +1,129 @@
+"""One turn of a session: the loop between its first and its last commit, and every way it can end."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from limpet.agent import loop
+from limpet.agent.execute import Execution
+from limpet.agent.limits import Budget
+from limpet.agent.loop import Loop
+from limpet.agent.queue import Control
+from limpet.assistant.journal import TurnJournal
+from limpet.assistant.services import Services
+from limpet.assistant.view import SessionView
+from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
+from limpet.session.log import Log
+from limpet.store import usage
+from limpet.store.commits import TurnWriter
+from limpet.types.event import Notice, TurnEnded, TurnStarted
+from limpet.types.message import Sampling
+from limpet.types.ports import Model, ToolContext
+from limpet.types.profile import Profile
+from limpet.types.tool import FileIntent
+
+
+class Run(Struct, frozen=True):
+    """A turn that has been begun or resumed: its `writer` holds the lease, `log` is all there is so far."""
+
+    services: Services
+    writer: TurnWriter
+    log: Log
+    model: Model
+    attempt: int = 1
+
+
+async def run(turn: Run, control: Control) -> TurnEnded:
+    """Run a begun turn to its end, which is in the log and the outbox when this returns.
+
+    Raises `LeaseLostError` and `StoreError`; the turn then stays as the log has it, for whoever comes next.
+    """
+    services, writer = turn.services, turn.writer
+    services.emit(TurnStarted(session=writer.lease.session, turn=writer.turn, attempt=turn.attempt))
+    journal = TurnJournal(services, writer, turn.log)
+    try:
+        await loop.run(_loop(turn, journal, control))
+        ended = _ended(turn, "done", text=journal.last)
+    except TurnStopped:
+        shown = "".join(control.shown)
+        await journal.cancel(shown, turn.model.profile.producer)
+        ended = _ended(turn, "cancelled", text=shown, error="stopped")
+    except (ModelError, UserError) as error:
+        notice = services.redactor.redact(error.present())
+        if isinstance(error, ContextOverflowError):
+            notice += "\nBegin anew with /new; what was said is kept."
+        services.emit(Notice(notice, level="warning"))
+        await journal.fail(notice, kind=type(error).__name__)
+        ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
+    services.emit(ended)
+    return ended
+
+
+def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
+    services, profile = turn.services, turn.model.profile
+    spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
+    return Loop(
+        view=SessionView(turn.log, session=turn.writer.lease.session, sampling=_sampling(profile)),
+        model=turn.model,
+        execution=Execution(
+            services.tools,
+            policy=services.policy,
+            context=_context(turn),
+            journal=journal,
+            locks=services.locks,
+            clock=services.clock,
+            emit=services.emit,
+        ),
+        budget=Budget(services.limits, services.clock, spent=spent, local=profile.local),
+        control=control,
+        journal=journal,
+        emit=services.emit,
+    )
+
+
+def _context(turn: Run) -> ToolContext:
+    services = turn.services
+
+    async def starting(intent: FileIntent) -> None:
+        raise NotImplementedError  # the execution of each call puts its own here
+
+    return ToolContext(
+        key="",
+        session=turn.writer.lease.session,
+        workspace=services.workspace,
+        result_limit=result_limit(turn.model.profile.window),
+        blobs=services.blobs,
+        redactor=services.redactor,
+        approvals=services.approvals,
+        starting=starting,
+        progress=lambda line: None,
+        seen=turn.log.seen,
+    )
+
+
+def result_limit(window: int) -> int:
+    """Characters a tool result may have (D5): 16k, 32k or 64k by window, never above 30 % of it.
+
+    A token is taken for three characters here; an unknown window (0) for 128k tokens.
+    """
+    tokens = window or 128_000
+    cap = 16_000 if tokens < 64_000 else 32_000 if tokens < 150_000 else 64_000
+    return min(cap, int(tokens * 3 * 0.3))
+
+
+def _sampling(profile: Profile) -> Sampling:
+    """The provider's own defaults, but a cool head where a local model is given tools (DESIGN 13)."""
+    return Sampling(temperature=0.3) if profile.local and profile.tools else Sampling()
+
+
+def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:
+    writer = turn.writer
+    spent = turn.services.store.read(lambda connection: usage.of_turn(connection, writer.turn))
+    return TurnEnded(
+        session=writer.lease.session,
+        turn=writer.turn,
+        state="done" if state == "done" else "cancelled" if state == "cancelled" else "failed",
+        text=text,
+        usage=spent,
+        error=error,
+    )

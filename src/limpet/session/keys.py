@@ -1,0 +1,76 @@
+"""Session keys: which conversation an event belongs to. The main session is the owner's own."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from limpet.errors import InputError
+from limpet.types.envelope import Address
+
+Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
+"""How direct chats share sessions: all one, by person, by person and channel (default), also by account."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+def check_agent(agent: str) -> str:
+    """The agent id, if it is one: lower-case letters, digits, `_`, `-`, up to 64. Raises `InputError`."""
+    if not _NAME.fullmatch(agent):
+        raise InputError(
+            f"{agent!r} is not an agent id.",
+            hint="Use up to 64 of a-z, 0-9, _ and -, beginning with a letter or digit.",
+        )
+    return agent
+
+
+def main(agent: str) -> str:
+    return f"agent:{agent}:main"
+
+
+def cli(agent: str, name: str) -> str:
+    """The session of `limpet agent --session NAME`; `main` is the main session. Raises `InputError`."""
+    if name == "main":
+        return main(agent)
+    if not name or len(name) > 128 or any(ord(character) < 33 or character == ":" for character in name):
+        raise InputError(
+            f"{name!r} is not a name for a session.", hint="Use up to 128 visible characters without ':' and spaces."
+        )
+    return f"agent:{agent}:cli:{name}"
+
+
+def direct(agent: str, address: Address, peer: str, *, scope: Scope = "channel-peer") -> str:
+    """A chat of one person with the agent."""
+    match scope:
+        case "main":
+            return main(agent)
+        case "peer":
+            return f"agent:{agent}:direct:{peer}"
+        case "channel-peer":
+            return f"agent:{agent}:{address.channel}:direct:{peer}"
+        case "account-channel-peer":
+            return f"agent:{agent}:{address.channel}:{address.account}:direct:{peer}"
+
+
+def group(agent: str, address: Address) -> str:
+    """A group chat, or a thread of one."""
+    key = f"agent:{agent}:{address.channel}:group:{address.chat}"
+    return f"{key}:thread:{address.thread}" if address.thread else key
+
+
+def cron(job: str) -> str:
+    return f"cron:{job}"
+
+
+def hook(name: str) -> str:
+    return f"hook:{name}"
+
+
+def subagent(parent: str, child: str) -> str:
+    return f"{parent}:subagent:{child}"
+
+
+def agent_of(key: str) -> str:
+    """The agent a key belongs to; `main` for keys of no agent."""
+    parts = key.split(":")
+    return parts[1] if len(parts) > 2 and parts[0] == "agent" else "main"

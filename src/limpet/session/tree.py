@@ -1,0 +1,51 @@
+"""The tree of a session: entries by parent, the leaf, and the path that leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from limpet.types.entry import Compaction, Entry, Label, Leaf
+
+
+def leaf_of(entries: Iterable[Entry]) -> str:
+    """Id of the leaf: the newest tree entry, or where a later `Leaf` points."""
+    leaf = ""
+    for entry in entries:
+        leaf = next_leaf(leaf, entry)
+    return leaf
+
+
+def next_leaf(leaf: str, entry: Entry) -> str:
+    """The leaf after `entry` was appended to a log whose leaf was `leaf`."""
+    if isinstance(entry.payload, Leaf):
+        return entry.payload.target
+    return leaf if isinstance(entry.payload, Label) else entry.id
+
+
+def path(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries from the root to the leaf, in that order. An entry whose parent is missing is a root."""
+    known: dict[str, Entry] = {}
+    leaf = ""
+    for entry in entries:
+        known[entry.id] = entry
+        leaf = next_leaf(leaf, entry)
+    found: list[Entry] = []
+    while leaf in known:
+        found.append(known.pop(leaf))
+        leaf = found[-1].parent
+    return found[::-1]
+
+
+def visible(entries: Iterable[Entry]) -> tuple[str, list[Entry]]:
+    """What a model still sees of the path: the newest summary (or nothing) and the entries it does not cover.
+
+    A compaction counts only when its first kept entry is on the path before it.
+    """
+    line = path(entries)
+    for place in range(len(line) - 1, -1, -1):
+        payload = line[place].payload
+        if isinstance(payload, Compaction):
+            for kept in range(place):
+                if line[kept].id == payload.first_kept:
+                    return payload.summary, line[kept:]
+    return "", line

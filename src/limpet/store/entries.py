@@ -1,0 +1,69 @@
+"""Entries: appended under a lease, read in order, never changed."""
+
+from __future__ import annotations
+
+from msgspec import convert
+
+from limpet.store.sessions import Lease, lost
+from limpet.store.sql import Connection
+from limpet.types.codec import decode_payload, encode_payload
+from limpet.types.content import Opaque
+from limpet.types.entry import Entry, Label, Leaf, Payload
+from limpet.types.envelope import Trust
+from limpet.types.ids import new_id
+
+
+def append(
+    connection: Connection, lease: Lease, payload: Payload, *, turn: str, now: int, trust: Trust = "owner"
+) -> Entry:
+    """Append one entry at the leaf. Raises `LeaseLostError` when the lease does not hold."""
+    row = connection.execute(
+        "SELECT next_seq, leaf FROM sessions WHERE id = ? AND owner = ? AND epoch = ?",
+        (lease.session, lease.owner, lease.epoch),
+    ).fetchone()
+    if row is None:
+        raise lost(lease)
+    seq, leaf = convert(row, tuple[int, str])
+    entry = Entry(
+        session=lease.session, seq=seq, id=new_id(), parent=leaf, at=now, turn=turn, payload=payload, trust=trust
+    )
+    data = encode_payload(payload)
+    connection.execute(
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (entry.session, seq, entry.id, leaf, now, turn, trust, str(payload.__struct_config__.tag), data),
+    )
+    match payload:
+        case Leaf():
+            leaf = payload.target
+        case Label():
+            pass
+        case _:
+            leaf = entry.id
+    connection.execute(
+        "UPDATE sessions SET next_seq = ?, leaf = ?, updated = ? WHERE id = ?", (seq + 1, leaf, now, lease.session)
+    )
+    return entry
+
+
+def load(connection: Connection, session: str, *, after: int = 0) -> list[Entry]:
+    """The entries of a session in order, those with a `seq` above `after`."""
+    rows = connection.execute(
+        "SELECT session, seq, id, parent, at, turn, payload, trust FROM entries"
+        " WHERE session = ? AND seq > ? ORDER BY seq",
+        (session, after),
+    )
+    return [
+        Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=_payload(g), trust=h)  # pyright: ignore
+        for a, b, c, d, e, f, g, h in rows
+    ]
+
+
+def _payload(data: object) -> Payload | Opaque:
+    assert isinstance(data, bytes)
+    return decode_payload(data)
+
+
+def last_seq(connection: Connection, session: str) -> int:
+    """The place of the newest entry, 0 for an empty session."""
+    row = connection.execute("SELECT next_seq - 1 FROM sessions WHERE id = ?", (session,)).fetchone()
+    return 0 if row is None else convert(row, tuple[int])[0]

@@ -1,0 +1,87 @@
+"""Inbox: every inbound event, stored before its platform is told that we have it."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct, convert
+
+from limpet.store.sql import Connection, Value
+from limpet.types.envelope import Inbound, InboxRow, InboxState
+
+_inbound = msgspec.json.Decoder(Inbound)
+_encoder = msgspec.json.Encoder()
+_COLUMNS = "id, key, state, received, turn, payload"
+
+
+class _Stored(Struct, array_like=True):
+    id: int
+    key: str
+    state: InboxState
+    received: int
+    turn: str
+    payload: bytes
+
+
+def receive(connection: Connection, key: str, inbound: Inbound, *, now: int) -> tuple[InboxRow, bool]:
+    """Commit 1 of a turn: store an event once. Gives its row and whether it is new.
+
+    Sameness is (channel, account, event id); an event that came before keeps its row and state.
+    """
+    connection.execute(
+        "INSERT INTO inbox (key, channel, account, event, state, received, payload)"
+        " VALUES (?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT DO NOTHING",
+        (key, inbound.address.channel, inbound.address.account, inbound.event, now, _encoder.encode(inbound)),
+    )
+    new = connection.changes() > 0
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM inbox WHERE channel = ? AND account = ? AND event = ?",
+        (inbound.address.channel, inbound.address.account, inbound.event),
+    ).fetchone()
+    assert row is not None
+    return _row(row), new
+
+
+def queued(connection: Connection, key: str) -> list[InboxRow]:
+    """Events that wait for the session `key`, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM inbox INDEXED BY inbox_queued WHERE key = ? AND state = 'queued' ORDER BY id", (key,)
+    )
+    return [_row(row) for row in rows]
+
+
+def find(connection: Connection, row: int) -> InboxRow | None:
+    found = connection.execute(f"SELECT {_COLUMNS} FROM inbox WHERE id = ?", (row,)).fetchone()
+    return None if found is None else _row(found)
+
+
+def of_turn(connection: Connection, turn: str) -> list[InboxRow]:
+    """The events that a running turn has taken, oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM inbox WHERE turn = ? AND state = 'claimed' ORDER BY id", (turn,))
+    return [_row(row) for row in rows]
+
+
+def take(connection: Connection, row: int, *, turn: str) -> None:
+    """A turn takes a queued event."""
+    connection.execute("UPDATE inbox SET state = 'claimed', turn = ? WHERE id = ?", (turn, row))
+
+
+def settle(connection: Connection, row: int, *, state: InboxState, reason: str = "") -> None:
+    """An event that no turn takes ends: done (a command) or refused, with the reason."""
+    connection.execute("UPDATE inbox SET state = ?, reason = ? WHERE id = ?", (state, reason, row))
+
+
+def settle_turn(connection: Connection, turn: str) -> None:
+    """All events of a turn are done with it."""
+    connection.execute("UPDATE inbox SET state = 'done' WHERE turn = ? AND state = 'claimed'", (turn,))
+
+
+def _row(values: tuple[Value, ...]) -> InboxRow:
+    stored = convert(values, _Stored)
+    return InboxRow(
+        id=stored.id,
+        key=stored.key,
+        inbound=_inbound.decode(stored.payload),
+        state=stored.state,
+        received=stored.received,
+        turn=stored.turn,
+    )

@@ -1,0 +1,120 @@
+"""Numbered schema migrations. A migration is never edited once it has landed; a change is a new one at the end."""
+
+from __future__ import annotations
+
+MIGRATIONS = (
+    """
+    -- the newest write group of each process, so that a COMMIT with an I/O error can be looked up
+    CREATE TABLE groups (process TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
+
+    CREATE TABLE sessions (
+        id TEXT PRIMARY KEY,
+        key TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        owner TEXT NOT NULL DEFAULT '',
+        epoch INTEGER NOT NULL DEFAULT 0,
+        next_seq INTEGER NOT NULL DEFAULT 1,
+        leaf TEXT NOT NULL DEFAULT '',
+        title TEXT NOT NULL DEFAULT '',
+        model TEXT NOT NULL DEFAULT '',
+        parent TEXT NOT NULL DEFAULT '',
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        ended INTEGER,
+        end_reason TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX sessions_live ON sessions (key) WHERE ended IS NULL;
+
+    CREATE TABLE entries (
+        session TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        parent TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        turn TEXT NOT NULL,
+        trust TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        payload BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX entries_place ON entries (session, seq);
+
+    CREATE TABLE turns (
+        id TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        state TEXT NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 1,
+        stop_requested INTEGER NOT NULL DEFAULT 0,
+        started INTEGER NOT NULL,
+        ended INTEGER,
+        cost INTEGER,
+        error TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX turns_live ON turns (session) WHERE state IN ('running', 'waiting');
+    CREATE INDEX turns_session ON turns (session, started);
+
+    CREATE TABLE inbox (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        channel TEXT NOT NULL,
+        account TEXT NOT NULL,
+        event TEXT NOT NULL,
+        state TEXT NOT NULL,
+        received INTEGER NOT NULL,
+        turn TEXT NOT NULL DEFAULT '',
+        reason TEXT NOT NULL DEFAULT '',
+        payload BLOB NOT NULL
+    );
+    CREATE UNIQUE INDEX inbox_event ON inbox (channel, account, event);
+    CREATE INDEX inbox_queued ON inbox (key, id) WHERE state = 'queued';
+    CREATE INDEX inbox_turn ON inbox (turn) WHERE state = 'claimed';
+
+    CREATE TABLE outbox (
+        id INTEGER PRIMARY KEY,
+        session TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        channel TEXT NOT NULL,
+        account TEXT NOT NULL,
+        chat TEXT NOT NULL,
+        thread TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        state TEXT NOT NULL,
+        owner TEXT NOT NULL DEFAULT '',
+        attempts INTEGER NOT NULL DEFAULT 0,
+        created INTEGER NOT NULL,
+        next_attempt INTEGER,
+        expires INTEGER,
+        platform_id TEXT NOT NULL DEFAULT '',
+        idempotency TEXT NOT NULL UNIQUE,
+        error TEXT NOT NULL DEFAULT ''
+    );
+    CREATE INDEX outbox_open ON outbox (channel, account, chat, id) WHERE state IN ('queued', 'attempting');
+
+    CREATE TABLE usage (
+        id TEXT PRIMARY KEY,
+        session TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        process TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        state TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        input INTEGER NOT NULL DEFAULT 0,
+        output INTEGER NOT NULL DEFAULT 0,
+        cache_read INTEGER NOT NULL DEFAULT 0,
+        cache_write INTEGER NOT NULL DEFAULT 0,
+        reasoning INTEGER NOT NULL DEFAULT 0,
+        cost INTEGER
+    ) WITHOUT ROWID;
+    CREATE INDEX usage_open ON usage (process) WHERE state = 'open';
+    CREATE INDEX usage_turn ON usage (turn);
+    CREATE INDEX usage_session ON usage (session);
+    CREATE INDEX usage_at ON usage (at);
+
+    CREATE TABLE blobs (
+        hash TEXT PRIMARY KEY,
+        size INTEGER NOT NULL,
+        created INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    """,
+)

@@ -1,0 +1,121 @@
+"""Sessions and their leases. A lease is (session, owner, epoch); each claim raises the epoch, and every write to a
+session's entries names the lease it is made under."""
+
+from __future__ import annotations
+
+from msgspec import Struct, convert
+
+from limpet.errors import LeaseHeldError, LeaseLostError
+from limpet.store.owner import Owner
+from limpet.store.sql import Connection
+from limpet.types.ids import new_id
+
+
+class SessionRow(Struct, frozen=True, array_like=True):
+    id: str
+    key: str
+    agent: str
+    owner: str
+    epoch: int
+    title: str
+    model: str
+    parent: str
+    created: int
+    updated: int
+    ended: int | None
+    end_reason: str
+
+
+class Lease(Struct, frozen=True):
+    """The right to write to `session` until somebody claims it with a higher epoch."""
+
+    session: str
+    owner: str
+    epoch: int
+
+
+_COLUMNS = "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason"
+
+
+def live(connection: Connection, key: str) -> SessionRow | None:
+    """The session that is live under `key`."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND ended IS NULL", (key,)).fetchone()
+    return None if row is None else convert(row, SessionRow)
+
+
+def find(connection: Connection, session: str) -> SessionRow | None:
+    """The session with exactly this id, live or ended."""
+    row = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", (session,)).fetchone()
+    return None if row is None else convert(row, SessionRow)
+
+
+def recent(connection: Connection, *, limit: int = 50) -> list[SessionRow]:
+    """The newest sessions, by their last entry."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC LIMIT ?", (limit,))
+    return [convert(row, SessionRow) for row in rows]
+
+
+def open_live(connection: Connection, key: str, *, agent: str, now: int, parent: str = "") -> SessionRow:
+    """The live session under `key`, begun now if there is none."""
+    row = live(connection, key)
+    if row is None:
+        connection.execute(
+            "INSERT INTO sessions (id, key, agent, parent, created, updated) VALUES (?, ?, ?, ?, ?, ?)",
+            (new_id("s"), key, agent, parent, now, now),
+        )
+        row = live(connection, key)
+        assert row is not None
+    return row
+
+
+def claim(connection: Connection, session: str, *, owner: Owner) -> Lease:
+    """Take the session. Raises `LeaseHeldError` while a living process has it."""
+    row = connection.execute("SELECT owner, epoch FROM sessions WHERE id = ?", (session,)).fetchone()
+    if row is None:
+        raise LeaseLostError(f"There is no session {session} any more.")
+    holder, epoch = convert(row, tuple[str, int])
+    if holder and holder != owner.name and owner.alive(holder):
+        raise LeaseHeldError(f"Session {session} is in use by process {holder.split('-')[0]}.", owner=holder)
+    connection.execute("UPDATE sessions SET owner = ?, epoch = ? WHERE id = ?", (owner.name, epoch + 1, session))
+    return Lease(session=session, owner=owner.name, epoch=epoch + 1)
+
+
+def release(connection: Connection, lease: Lease) -> None:
+    """Give the session back; nothing happens when it is not ours any more."""
+    connection.execute(
+        "UPDATE sessions SET owner = '' WHERE id = ? AND owner = ? AND epoch = ?",
+        (lease.session, lease.owner, lease.epoch),
+    )
+
+
+def fresh(connection: Connection, lease: Lease) -> bool:
+    """Whether the lease still holds. Asked between committing an intent and acting on it."""
+    row = connection.execute("SELECT owner, epoch FROM sessions WHERE id = ?", (lease.session,)).fetchone()
+    return row == (lease.owner, lease.epoch)
+
+
+def end(connection: Connection, lease: Lease, *, reason: str, now: int) -> None:
+    """End the session under its lease; its key is free for a new one. Raises `LeaseLostError`."""
+    connection.execute(
+        "UPDATE sessions SET ended = ?, end_reason = ?, owner = '' WHERE id = ? AND owner = ? AND epoch = ?",
+        (now, reason, lease.session, lease.owner, lease.epoch),
+    )
+    if not connection.changes():
+        raise lost(lease)
+
+
+def set_model(connection: Connection, lease: Lease, model: str) -> None:
+    """Remember the session's model (`provider/model`). Raises `LeaseLostError`."""
+    connection.execute(
+        "UPDATE sessions SET model = ? WHERE id = ? AND owner = ? AND epoch = ?",
+        (model, lease.session, lease.owner, lease.epoch),
+    )
+    if not connection.changes():
+        raise lost(lease)
+
+
+def lost(lease: Lease) -> LeaseLostError:
+    return LeaseLostError(
+        f"Session {lease.session} was taken over by another process (we had epoch {lease.epoch}).",
+        hint="Nothing more is written or run by this one.",
+    )

@@ -1,0 +1,85 @@
+"""Turns: one row per run of the loop."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from limpet.store.sql import Connection
+
+TurnState = Literal["running", "waiting", "done", "failed", "interrupted", "cancelled"]
+
+
+class TurnRow(Struct, frozen=True, array_like=True):
+    """`attempts` counts the times it was claimed: 1, and one more for each crash. Times are UTC ms, cost µ$."""
+
+    id: str
+    session: str
+    state: TurnState
+    attempts: int
+    stop_requested: int
+    started: int
+    ended: int | None
+    cost: int | None
+    error: str
+
+
+_COLUMNS = "id, session, state, attempts, stop_requested, started, ended, cost, error"
+
+
+def live(connection: Connection, session: str) -> TurnRow | None:
+    """The running or waiting turn of a session."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM turns WHERE session = ? AND state IN ('running', 'waiting')", (session,)
+    ).fetchone()
+    return None if row is None else convert(row, TurnRow)
+
+
+def find(connection: Connection, turn: str) -> TurnRow | None:
+    row = connection.execute(f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)).fetchone()
+    return None if row is None else convert(row, TurnRow)
+
+
+def newest(connection: Connection, session: str) -> TurnRow | None:
+    """The turn of a session that was begun last."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM turns WHERE session = ? ORDER BY started DESC, id DESC LIMIT 1", (session,)
+    ).fetchone()
+    return None if row is None else convert(row, TurnRow)
+
+
+def insert(connection: Connection, turn: str, session: str, *, now: int) -> None:
+    connection.execute(
+        "INSERT INTO turns (id, session, state, started) VALUES (?, ?, 'running', ?)", (turn, session, now)
+    )
+
+
+def count_attempt(connection: Connection, turn: str) -> None:
+    connection.execute("UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?", (turn,))
+
+
+def end(connection: Connection, turn: str, *, state: TurnState, now: int, error: str = "") -> None:
+    """The turn is over; its cost is the sum of its requests."""
+    connection.execute(
+        "UPDATE turns SET state = ?, ended = ?, error = ?, stop_requested = 0,"
+        " cost = (SELECT SUM(cost) FROM usage WHERE usage.turn = turns.id) WHERE id = ?",
+        (state, now, error, turn),
+    )
+
+
+def request_stop(connection: Connection, key: str) -> bool:
+    """Ask the turn that runs under a session key to stop, from whichever process; whether there is one.
+
+    Needs no lease: it is not a write to the session, and the holder decides when it is safe.
+    """
+    connection.execute(
+        "UPDATE turns SET stop_requested = 1 WHERE state IN ('running', 'waiting')"
+        " AND session IN (SELECT id FROM sessions WHERE key = ? AND ended IS NULL)",
+        (key,),
+    )
+    return connection.changes() > 0
+
+
+def stop_requested(connection: Connection, turn: str) -> bool:
+    return connection.execute("SELECT stop_requested FROM turns WHERE id = ?", (turn,)).fetchone() == (1,)

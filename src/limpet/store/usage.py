@@ -1,0 +1,112 @@
+"""Usage: one row per model request, reserved before it and settled with its outcome."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct, convert
+
+from limpet.store import turns
+from limpet.store.driver import Store
+from limpet.store.owner import Owner
+from limpet.store.sql import Connection
+from limpet.types.ids import new_id
+from limpet.types.message import Request
+from limpet.types.ports import Clock
+from limpet.types.profile import Profile
+from limpet.types.usage import Usage
+
+
+class Reservation(Struct, frozen=True):
+    """A request about to be made."""
+
+    id: str
+    session: str
+    turn: str
+    provider: str
+    model: str
+
+
+class UsageMeter:
+    """Implements the `Meter` port: each reservation belongs to the turn that runs in the request's session."""
+
+    def __init__(self, store: Store, owner: Owner, clock: Clock) -> None:
+        self._store = store
+        self._owner = owner
+        self._clock = clock
+
+    async def reserve(self, request: Request, profile: Profile) -> str:
+        name = new_id("q")
+
+        def work(connection: Connection) -> None:
+            turn = turns.live(connection, request.session)
+            reservation = Reservation(
+                id=name,
+                session=request.session,
+                turn=turn.id if turn else "",
+                provider=profile.provider,
+                model=profile.model,
+            )
+            reserve(connection, reservation, owner=self._owner, now=self._clock.now())
+
+        await self._store.write(work)
+        return name
+
+    async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
+        await self._store.write(lambda connection: settle(connection, reservation, usage, state=state))
+
+
+def reserve(connection: Connection, reservation: Reservation, *, owner: Owner, now: int) -> None:
+    """Insert an open row: a request that is killed is counted too."""
+    connection.execute(
+        "INSERT INTO usage (id, session, turn, process, provider, model, state, at)"
+        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
+        (
+            reservation.id, reservation.session, reservation.turn, owner.name,
+            reservation.provider, reservation.model, now,
+        ),
+    )  # fmt: skip
+
+
+def settle(connection: Connection, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
+    """Close a reservation with what was used."""
+    connection.execute(
+        "UPDATE usage SET state = ?, input = ?, output = ?, cache_read = ?, cache_write = ?, reasoning = ?, cost = ?"
+        " WHERE id = ?",
+        (
+            state, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning, usage.cost,
+            reservation,
+        ),
+    )  # fmt: skip
+
+
+def of_turn(connection: Connection, turn: str) -> Usage:
+    """The sum over all requests of a turn."""
+    return _sum(connection, "turn", turn)
+
+
+def of_session(connection: Connection, session: str) -> Usage:
+    """The sum over all requests of a session."""
+    return _sum(connection, "session", session)
+
+
+def _sum(connection: Connection, column: Literal["turn", "session"], value: str) -> Usage:
+    row = connection.execute(
+        "SELECT COALESCE(SUM(input), 0), COALESCE(SUM(output), 0), COALESCE(SUM(cache_read), 0),"
+        f" COALESCE(SUM(cache_write), 0), COALESCE(SUM(reasoning), 0), SUM(cost) FROM usage WHERE {column} = ?",
+        (value,),
+    ).fetchone()
+    a, b, c, d, e, f = convert(row, tuple[int, int, int, int, int, int | None])
+    return Usage(input=a, output=b, cache_read=c, cache_write=d, reasoning=e, cost=f)
+
+
+def orphans(connection: Connection, owner: Owner) -> list[str]:
+    """Processes that died with open reservations."""
+    rows = connection.execute("SELECT DISTINCT process FROM usage WHERE state = 'open'")
+    return [name for (name,) in convert(rows.fetchall(), list[tuple[str]]) if not owner.alive(name)]
+
+
+def close_orphans(connection: Connection, process: str) -> None:
+    """What a dead process had open was spent, but nobody knows how much."""
+    connection.execute("UPDATE usage SET state = 'orphaned' WHERE process = ? AND state = 'open'", (process,))
+    connection.execute("DELETE FROM groups WHERE process = ?", (process,))
