@@ -48,6 +48,7 @@ class StoreSettings:
 
     durability: Literal["full", "normal"] = "full"
     vfs: str | None = None
+    migrations: tuple[str, ...] = MIGRATIONS
     probe: Probe = _no_probe
     patience: float = 10.0
 
@@ -122,9 +123,10 @@ class Store:
             store = cls(path, process, settings)
             with store._lock.held():
                 _prepare(store._connection, settings)
-                _migrate(store._connection, path)
+                _migrate(store._connection, path, settings.migrations)
             store.reader = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
             store.reader.set_busy_timeout(10_000)
+            store.reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         except apsw.Error as error:
             raise explain(error, path) from error
         except OSError as error:
@@ -271,20 +273,20 @@ def _prepare(connection: apsw.Connection, settings: StoreSettings) -> None:
     connection.execute(f"PRAGMA synchronous = {settings.durability}")
 
 
-def _migrate(connection: apsw.Connection, path: str) -> None:
+def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]) -> None:
     version = int(connection.execute("PRAGMA user_version").get)
-    if version > len(MIGRATIONS):
+    if version > len(migrations):
         raise StoreNewerError(
-            f"{path} was written by a newer Limpet (schema {version}, this one knows {len(MIGRATIONS)}).",
+            f"{path} was written by a newer Limpet (schema {version}, this one knows {len(migrations)}).",
             hint="Update Limpet; nothing was changed.",
         )
-    if version == len(MIGRATIONS):
+    if version == len(migrations):
         return
     if version:
         copy = f"{path}.v{version}.bak"
         if not os.path.exists(copy):
             connection.execute("VACUUM INTO ?", (copy,))
-    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+    for number, script in enumerate(migrations[version:], start=version + 1):
         with connection:
             connection.execute(script)
             connection.execute(f"PRAGMA user_version = {number}")
