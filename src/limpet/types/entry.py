@@ -82,7 +82,7 @@ class PromptEntry(Struct, frozen=True, tag_field="kind", tag="prompt", omit_defa
 
     @property
     def system(self) -> str:
-        return "\n\n---\n\n".join(section.text for section in self.sections)
+        return "\n\n---\n\n".join(section.text for section in self.sections if section.text)
 
 
 class Note(Struct, frozen=True, tag_field="kind", tag="note", omit_defaults=True):

@@ -1,0 +1,113 @@
+"""Every setting with its default. The keys of `config.toml` are the field names; docs/config.md shows them all."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct, field
+
+CURRENT_VERSION = 1
+
+Count = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(gt=0)]
+Amount = Annotated[float, Meta(gt=0)]
+
+
+class Limits(Struct, frozen=True):
+    """What one turn may use up. `dollars` counts only where the price of the model is known."""
+
+    steps: Count = 200
+    minutes: Amount = 30.0
+    dollars: Amount = 1.0
+
+
+class AgentSettings(Struct, frozen=True):
+    """`model` is `provider/model`, empty = choose by what is at hand; `workspace` empty = in the home."""
+
+    model: str = ""
+    workspace: str = ""
+    limits: Limits = Limits()
+
+
+class ProviderSettings(Struct, frozen=True):
+    """One model service. `api_key` is a secret reference: `env:NAME`, `file:PATH`, or the key itself.
+
+    `window` is the context window in tokens when the service does not tell it, 0 = not known.
+    """
+
+    api_key: str = ""
+    base_url: str = ""
+    wire: Literal["", "openai_chat", "anthropic"] = ""
+    local: bool | None = None
+    window: Annotated[int, Meta(ge=0)] = 0
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class ExecSettings(Struct, frozen=True):
+    """Limits of one command: seconds, MB of memory, processes, characters of output kept."""
+
+    timeout: Seconds = 120.0
+    memory_mb: Count = 2048
+    processes: Count = 256
+    output: Count = 1_000_000
+
+
+class SandboxSettings(Struct, frozen=True):
+    """`auto`: in the sandbox where there is one, else every command asks. `ask`: every command asks as well."""
+
+    mode: Literal["auto", "ask"] = "auto"
+    network: bool = False
+
+
+class ToolSettings(Struct, frozen=True):
+    exec: ExecSettings = ExecSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+
+
+class StoreSettings(Struct, frozen=True):
+    """`full`: each commit is on the disk before anything else happens. `normal`: a power cut may cost the last."""
+
+    durability: Literal["full", "normal"] = "full"
+
+
+class UserSettings(Struct, frozen=True):
+    """`timezone` is an IANA name such as `Europe/Lisbon`, empty = the system's."""
+
+    name: str = ""
+    timezone: str = ""
+
+
+class PromptSettings(Struct, frozen=True):
+    """Characters of one workspace file, and of all together, that go into the prompt."""
+
+    file_cap: Count = 20_000
+    total_cap: Count = 60_000
+
+
+class LlmSettings(Struct, frozen=True):
+    """Deadlines of a request in seconds; servers on this machine get `local_factor` times as long.
+
+    `first_byte` is the wait for the answer to begin, `idle` the longest gap between two pieces of content.
+    """
+
+    connect: Seconds = 10.0
+    first_byte: Seconds = 60.0
+    idle: Seconds = 60.0
+    total: Seconds = 600.0
+    local_factor: Amount = 5.0
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Count | None = None
+    thinking: Literal["off", "low", "medium", "high"] | None = None
+
+
+class Settings(Struct, frozen=True):
+    """Everything that can be configured."""
+
+    version: Count = CURRENT_VERSION
+    agent: AgentSettings = AgentSettings()
+    providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
+    tools: ToolSettings = ToolSettings()
+    store: StoreSettings = StoreSettings()
+    user: UserSettings = UserSettings()
+    prompt: PromptSettings = PromptSettings()
+    llm: LlmSettings = LlmSettings()
