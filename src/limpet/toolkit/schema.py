@@ -1,0 +1,183 @@
+"""Tools from typed functions: the schema a model is told, and the check of what it sends.
+
+    @tool(effect="pure", brief="Read a text file.")
+    async def read_file(context: ToolContext, path: str, offset: Annotated[int, "first line"] = 1) -> ToolResult:
+        \"\"\"Read a text file of the workspace.\"\"\"
+
+Called by `tools`, later by plug-ins. The first paragraph of the docstring is the description.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from hashlib import sha256
+from inspect import Parameter, cleandoc, signature
+from typing import Concatenate, ParamSpec, get_type_hints
+
+from msgspec import Raw
+
+from limpet.errors import ArgumentsError
+from limpet.toolkit.kinds import Faults, convert, describe, shorten
+from limpet.types.ports import ToolContext
+from limpet.types.tool import Effect, ToolResult, ToolSpec
+
+P = ParamSpec("P")
+Function = Callable[..., Awaitable[ToolResult]]
+
+_LONG = 400
+"""Characters from which an argument stands in a plan by its size and hash instead of its text."""
+
+
+class Bound:
+    """A call with checked arguments. `values` holds one Python value for each parameter that was given."""
+
+    def __init__(self, function: Function, *, name: str, values: Mapping[str, object], writes: tuple[str, ...]) -> None:
+        self._function = function
+        self.name = name
+        self.values = values
+        self.writes = writes
+
+    def plan(self) -> str:
+        """One line that names the call exactly; long texts stand there by size and SHA-256."""
+        return " ".join([self.name, *(f"{key}={_exact(value)}" for key, value in self.values.items())])
+
+    async def run(self, context: ToolContext) -> ToolResult:
+        return await self._function(context, **self.values)
+
+
+class FunctionTool:
+    """A tool made of a typed async function; implements the port `Tool`."""
+
+    def __init__(
+        self, function: Function, *, effect: Effect, exclusive: bool, writes: tuple[str, ...], brief: str, tiny: bool
+    ) -> None:
+        self._function = function
+        self._effect: Effect = effect
+        self._exclusive = exclusive
+        self._writes = writes
+        self._brief = brief
+        self._tiny = tiny
+        self.name = function.__name__
+
+    @property
+    def effect(self) -> Effect:
+        return self._effect
+
+    @property
+    def exclusive(self) -> bool:
+        return self._exclusive
+
+    def tiny(self) -> FunctionTool:
+        """The same tool told in its shortest words, for small windows."""
+        return FunctionTool(
+            self._function,
+            effect=self._effect,
+            exclusive=self._exclusive,
+            writes=self._writes,
+            brief=self._brief,
+            tiny=True,
+        )
+
+    @cached_property
+    def _parameters(self) -> tuple[Parameter, ...]:
+        return tuple(signature(self._function).parameters.values())[1:]
+
+    @cached_property
+    def _kinds(self) -> dict[str, object]:
+        return get_type_hints(self._function, include_extras=True)
+
+    @cached_property
+    def spec(self) -> ToolSpec:
+        properties = {p.name: describe(self._kinds[p.name], p.default, docs=not self._tiny) for p in self._parameters}
+        schema: dict[str, object] = {"type": "object", "properties": properties}
+        required = [p.name for p in self._parameters if p.default is Parameter.empty]
+        if required:
+            schema["required"] = required
+        text = self._brief if self._tiny else _summary(self._function)
+        return ToolSpec(self.name, text, Raw(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode()))
+
+    def bind(self, arguments: str, *, workspace: str) -> Bound:
+        """Check `arguments`. Raises `ArgumentsError` that lists every fault at once."""
+        given = _object(arguments, self.name)
+        faults = Faults()
+        values: dict[str, object] = {}
+        known = {p.name: p for p in self._parameters}
+        for name in given:
+            if name not in known:
+                faults.add(name, _unknown(name, tuple(known)))
+        for name, parameter in known.items():
+            needed = parameter.default is Parameter.empty
+            if name not in given or (given[name] is None and not needed):
+                if needed:
+                    faults.add(name, "required argument is missing")
+                continue
+            values[name] = convert(self._kinds[name], given[name], where=name, faults=faults)
+        if faults:
+            raise ArgumentsError(
+                f"{self.name} was not run, its arguments are wrong:\n{faults}",
+                hint="Send the call again with all required arguments and nothing else.",
+            )
+        return Bound(self._function, name=self.name, values=values, writes=self._paths(values, workspace))
+
+    def _paths(self, values: Mapping[str, object], workspace: str) -> tuple[str, ...]:
+        given = [values[name] for name in self._writes if name in values]
+        return tuple(_real(workspace, path) for path in given if isinstance(path, str))
+
+
+def tool(
+    *, effect: Effect = "unsafe", exclusive: bool = False, writes: tuple[str, ...] = (), brief: str = ""
+) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
+    """Make a tool of a typed async function whose first parameter is the `ToolContext`.
+
+    `writes` names the parameters that hold paths the tool changes; `brief` is the description for small windows.
+    """
+
+    def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
+        short = brief or _summary(function).split(". ")[0]
+        return FunctionTool(function, effect=effect, exclusive=exclusive, writes=writes, brief=short, tiny=False)
+
+    return make
+
+
+def _summary(function: Function) -> str:
+    return " ".join(cleandoc(function.__doc__ or "").split("\n\n")[0].split())
+
+
+def _object(arguments: str, name: str) -> dict[str, object]:
+    try:
+        given = json.loads(arguments or "{}", strict=False)
+    except ValueError as error:
+        raise ArgumentsError(
+            f"{name} was not run: its arguments are not complete JSON ({error}); the call was probably cut off.",
+            hint="Send the whole call again; write long content in several smaller parts.",
+        ) from None
+    if not isinstance(given, dict):
+        raise ArgumentsError(f"{name} was not run: expected one JSON object of arguments, got {shorten(given)}")
+    return {str(key): value for key, value in given.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> str:
+    from difflib import get_close_matches  # rare: only for a wrong call
+
+    close = get_close_matches(name, known, n=1)
+    guess = f"; did you mean {close[0]!r}?" if close else ""
+    return f"unknown argument{guess} (known: {', '.join(known) or 'none'})"
+
+
+def _exact(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=repr)
+    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    if len(text) <= _LONG:
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"<{len(text)} characters, sha256 {digest}>"
+
+
+def _real(workspace: str, path: str) -> str:
+    try:
+        return os.path.realpath(os.path.join(workspace, path))
+    except ValueError:  # a NUL byte: the tool itself refuses it
+        return os.path.join(workspace, path)

@@ -1,0 +1,110 @@
+"""Changing one file of the workspace: hash, intent, act (DESIGN 4, effect `file`)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from contextlib import suppress
+from typing import Literal
+
+from limpet.errors import ToolError
+from limpet.tools.paths import Spot, read_bytes
+from limpet.types.ports import ToolContext
+from limpet.types.tool import FileIntent
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 (hex)."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_unchanged(spot: Spot, before: str, context: ToolContext) -> None:
+    """Raises `ToolError` when the file is not what this session last read or wrote."""
+    known = context.seen.get(spot.path)
+    if known is not None and known != before:
+        what = "changed" if before else "was deleted"
+        raise ToolError(
+            f"{spot.relative} {what} since you last read it; nothing was written",
+            hint="Read it again, then decide what to change.",
+        )
+
+
+async def replace(spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
+    """Put `data` at `spot` in one step, keeping the mode. `before` is the present content, None without a file."""
+    was = "" if before is None else digest(before)
+    check_unchanged(spot, was, context)
+    intent = FileIntent(path=spot.path, before=was, after=digest(data))
+    await context.starting(intent)
+    _confirm(spot, was)
+    _swap(spot, data)
+    return intent
+
+
+def _confirm(spot: Spot, was: str) -> None:
+    """The intent was committed meanwhile: the file must still be the one it speaks of."""
+    present = "" if _mode(spot) is None else digest(read_bytes(spot))
+    if present != was:
+        raise ToolError(
+            f"{spot.relative} was changed by something else just now; nothing was written",
+            hint="Read it again, then decide what to change.",
+        )
+
+
+def _mode(spot: Spot) -> int | None:
+    try:
+        return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False).st_mode & 0o7777
+    except FileNotFoundError:
+        return None
+
+
+def _swap(spot: Spot, data: bytes) -> None:
+    mode = _mode(spot)
+    temporary = f".{spot.name[:80]}.{secrets.token_hex(4)}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(temporary, flags, 0o666, dir_fd=spot.folder)
+        try:
+            with open(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                if mode is not None:
+                    os.fchmod(fd, mode)
+                os.fsync(fd)
+            os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=spot.folder)
+            raise
+        sync_folder(spot.folder)
+    except OSError as error:
+        raise ToolError(f"{spot.relative} was not written: {error.strerror}") from None
+
+
+def sync_folder(folder: int) -> None:
+    """Make a rename in the open folder last. Some file systems cannot; then the rename is as durable as they are."""
+    with suppress(OSError):
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def compare(intent: FileIntent) -> Literal["done", "before", "unknown"]:
+    """What became of an intent whose outcome was not recorded, by the file's hash now. Never raises `OSError`."""
+    try:
+        fd = os.open(intent.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        now = ""
+    except OSError:
+        return "unknown"
+    else:
+        try:
+            with open(fd, "rb") as file:
+                now = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return "unknown"
+    if now == intent.after:
+        return "done"
+    return "before" if now == intent.before else "unknown"

@@ -1,0 +1,71 @@
+"""`write_file` and `delete_path`."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from contextlib import suppress
+
+from limpet.errors import ToolError
+from limpet.toolkit.schema import tool
+from limpet.tools.disk import check_unchanged, digest, replace, sync_folder
+from limpet.tools.paths import STATE, Root, Spot, missing, read_bytes
+from limpet.types.ports import ToolContext
+from limpet.types.tool import Details, FileIntent, ToolResult, text_result
+
+
+@tool(effect="file", writes=("path",), brief="Write a whole file.")
+async def write_file(context: ToolContext, path: str, content: str) -> ToolResult:
+    """Create a file or replace its whole content; missing folders are made. For small changes use edit_file."""
+    data = content.encode("utf-8", "replace")
+    with Root(context.workspace) as root:
+        spot = root.target(path)
+        if spot.kind == "folder" or path.endswith("/"):
+            raise ToolError(f"{path!r} is a folder; nothing was written", hint="Give a file name.")
+        before = read_bytes(spot) if spot.kind == "file" else None
+        check_unchanged(spot, "" if before is None else digest(before), context)
+        if spot.folder < 0:
+            spot = root.make_folders(path)
+        intent = await replace(spot, data, before=before, context=context)
+    did = "created" if before is None else "unchanged:" if before == data else "replaced"
+    return text_result(
+        f"{did} {spot.relative} ({len(content):,} characters)",
+        details=Details(summary=f"{did} {spot.relative}", path=intent.path, sha256=intent.after),
+    )
+
+
+@tool(effect="file", writes=("path",), brief="Delete a file or folder (undo is possible).")
+async def delete_path(context: ToolContext, path: str) -> ToolResult:
+    """Delete a file or folder by moving it to the trash, from which the owner can bring it back."""
+    with Root(context.workspace) as root:
+        spot = root.target(path)
+        if spot.kind == "missing":
+            raise missing(path)
+        was = digest(read_bytes(spot)) if spot.kind == "file" else f"folder {spot.relative}"
+        if spot.kind == "file":
+            check_unchanged(spot, was, context)
+        trash = f"{STATE}/trash/{re.sub(r'[^A-Za-z0-9._-]', '_', context.key) or 'call'}"
+        await context.starting(FileIntent(path=spot.path, before=was, after=""))
+        kept = _move(root, spot, trash)
+    what = "folder " if spot.kind == "folder" else ""
+    return text_result(
+        f"deleted {what}{spot.relative} (kept in {kept})",
+        details=Details(summary=f"deleted {spot.relative}", path=spot.path),
+    )
+
+
+def _move(root: Root, spot: Spot, trash: str) -> str:
+    """Move what is at `spot` below `trash`, under its own relative path; gives where it is now."""
+    folder = root.state_folder(f"{trash}/{os.path.dirname(spot.relative)}".rstrip("/"))
+    name = spot.name
+    with suppress(FileNotFoundError):
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+        name = f"{name}.{secrets.token_hex(3)}"
+    try:
+        os.rename(spot.name, name, src_dir_fd=spot.folder, dst_dir_fd=folder)
+    except OSError as error:
+        raise ToolError(f"{spot.relative} was not deleted: {error.strerror}") from None
+    sync_folder(spot.folder)
+    parent = os.path.dirname(spot.relative)
+    return "/".join(part for part in (trash, parent, name) if part)
