@@ -32,7 +32,7 @@ class Prompting(Protocol):
         """The prompt as the workspace is now. Raises `UserError` when the model's window is too small for any."""
         ...
 
-    def changes(self, snapshot: PromptEntry, told: dict[str, str]) -> list[Note]:
+    def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         """A note for each prompt file whose content is no longer what the model was told."""
         ...
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from limpet.session.project import Projection
-from limpet.session.tree import next_leaf
-from limpet.session.tree import path as path_to_leaf
+from limpet.session.tree import next_leaf, path
 from limpet.types.entry import Entry, Label, Leaf, ModelChange, Note, PromptEntry, ToolResultEntry
 from limpet.types.message import Message, Producer
 from limpet.types.ports import PendingCall
-
-CHANGED = "changed:"
-"""Origin of a note that tells a changed prompt file: followed by its path, a colon and its SHA-256."""
 
 
 class Log:
     """`target` is the model the log is projected for; `retarget` when the session changes to another one.
 
     `prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
-    was last read or written, `told` the SHA-256 of each prompt file the model knows.
+    was last read or written, `told` what Limpet itself has told the model since the snapshot.
     """
 
     def __init__(self, target: Producer, entries: Iterable[Entry] = ()) -> None:
@@ -27,7 +23,7 @@ class Log:
         self.prompt: PromptEntry | None = None
         self.model = ""
         self.seen: dict[str, str] = {}
-        self.told: dict[str, str] = {}
+        self.told: list[Note] = []
         self._projection = Projection(target)
         self._target: Producer = target
         self._leaf = ""
@@ -50,7 +46,7 @@ class Log:
                 self.prompt, self.model = None, ""
                 self.seen.clear()
                 self.told.clear()
-                for kept in path_to_leaf(self.entries):
+                for kept in path(self.entries):
                     self._learn(kept)
 
     def retarget(self, target: Producer) -> None:
@@ -72,11 +68,8 @@ class Log:
             case PromptEntry() as prompt:
                 self.prompt = prompt
                 self.told.clear()
-                for section in prompt.sections:
-                    self.told.update(section.sources)
-            case Note(origin=origin) if origin.startswith(CHANGED):
-                path, _, digest = origin.removeprefix(CHANGED).rpartition(":")
-                self.told[path] = digest
+            case Note() as note:
+                self.told.append(note)
             case ModelChange(model=model):
                 self.model = model
             case ToolResultEntry(result=result) if result.details.path and not result.is_error:

@@ -1,0 +1,139 @@
+"""The projection keeps what providers demand, whatever the log holds."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from limpet.session.project import Projection, project
+from limpet.types.content import Text, Thinking, ToolCall
+from limpet.types.entry import Compaction, Entry, Leaf
+from limpet.types.message import AssistantMessage, Message, ToolMessage, UserMessage
+from tests.session.logs import A, B, Builder, any_log
+
+
+def check(messages: tuple[Message, ...]) -> None:
+    """What a strict provider checks of a request."""
+    seen: set[str] = set()
+    expected: list[str] = []
+    previous: Message | None = None
+    for message in messages:
+        match message:
+            case ToolMessage():
+                assert expected
+                assert message.call_id == expected.pop(0), "results follow their calls in order"
+            case AssistantMessage():
+                assert not expected
+                assert isinstance(previous, UserMessage | ToolMessage)
+                expected = [call.id for call in message.calls]
+                assert not seen & set(expected)
+                assert all(expected), "an id is never empty"
+                assert len(set(expected)) == len(expected)
+                seen |= set(expected)
+                assert message.content
+            case UserMessage():
+                assert not expected
+                assert not isinstance(previous, UserMessage)
+                assert message.content or message.runtime
+        if not isinstance(message, AssistantMessage):
+            assert all(block.text.strip() for block in message.content if isinstance(block, Text))
+        previous = message
+    assert not expected, "every call has its result"
+    assert not messages or isinstance(messages[0], UserMessage)
+
+
+@given(any_log())
+def test_any_log_projects_to_what_providers_accept(log: list[Entry]) -> None:
+    check(project(log, A))
+    check(project(log, B))
+
+
+@given(any_log())
+def test_entry_by_entry_gives_the_same_as_all_at_once(log: list[Entry]) -> None:
+    projection = Projection(A)
+    for length, entry in enumerate(log, start=1):
+        projection.add(entry)
+        assert projection.messages() == project(log[:length], A)
+
+
+@given(any_log())
+def test_messages_once_closed_stay_the_same_objects(log: list[Entry]) -> None:
+    projection = Projection(A)
+    before: tuple[Message, ...] = ()
+    for entry in log:
+        projection.add(entry)
+        after = projection.messages()
+        if not isinstance(entry.payload, Leaf | Compaction):
+            closed = [message for message in before[:-1] if not isinstance(message, ToolMessage)]
+            assert all(any(message is kept for kept in after) for message in closed)
+        before = after
+
+
+def test_results_come_in_the_order_of_the_calls() -> None:
+    log = Builder()
+    log.user()
+    answer = log.assistant("", ("x", "y"))
+    log.result(answer, 1, "second")
+    log.result(answer, 0, "first")
+    texts = [message.content[0] for message in project(log.entries, A)[2:]]
+    assert texts == [Text("first"), Text("second")]
+
+
+def test_a_missing_result_is_said_to_be_unknown() -> None:
+    log = Builder()
+    log.user()
+    answer = log.assistant("", ("x", "y"))
+    log.result(answer, 0)
+    log.user("go on")
+    unknown = project(log.entries, A)[3]
+    assert isinstance(unknown, ToolMessage)
+    assert unknown.is_error
+    assert "outcome is unknown" in str(unknown.content)
+
+
+def test_neighbouring_user_entries_merge_and_keep_each_runtime_block() -> None:
+    log = Builder()
+    log.user("one", runtime="<r1>")
+    log.user("two", runtime="<r2>")
+    assert project(log.entries, A) == (UserMessage((Text("one"), Text("<r1>"), Text("two")), runtime="<r2>"),)
+
+
+def test_thinking_goes_back_only_to_the_model_that_made_it() -> None:
+    log = Builder()
+    log.user()
+    log.assistant("hello", thinking="plan")
+    assert isinstance(project(log.entries, A)[1].content[0], Thinking)
+    assert project(log.entries, B)[1].content == (Text("hello"),)
+
+
+def test_equal_ids_of_different_answers_are_made_unique() -> None:
+    log = Builder()
+    for _ in range(3):
+        log.user()
+        answer = log.assistant("", ("call_1",))
+        log.result(answer, 0)
+    calls = [b.id for m in project(log.entries, A) for b in m.content if isinstance(b, ToolCall)]
+    assert calls == ["call_1", "call_1_2", "call_1_3"]
+
+
+def test_a_moved_leaf_leaves_the_other_branch_out() -> None:
+    log = Builder()
+    log.user("one")
+    keep = log.assistant("first")
+    log.user("two")
+    log.assistant("second")
+    log.add(Leaf(keep))
+    log.user("three")
+    texts = [block.text for message in project(log.entries, A) for block in message.content if isinstance(block, Text)]
+    assert texts == ["one", "first", "three"]
+
+
+def test_a_compaction_stands_for_what_was_before_its_first_kept_entry() -> None:
+    log = Builder()
+    log.user("one")
+    log.assistant("first")
+    kept = log.user("two")
+    log.assistant("second")
+    log.add(Compaction(summary="one was said", first_kept=kept))
+    log.user("three")
+    texts = [block.text for message in project(log.entries, A) for block in message.content if isinstance(block, Text)]
+    assert texts == ["Summary of the conversation so far:\n\none was said", "two", "second", "three"]
