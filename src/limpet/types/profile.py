@@ -10,6 +10,10 @@ from limpet.types.message import Producer
 
 Wire = Literal["openai_chat", "anthropic", "embedded"]
 
+ThinkingStyle = Literal["", "effort", "toggle", "budget", "adaptive", "openrouter", "template"]
+"""How a request asks for more or less reasoning: `reasoning_effort`; `thinking.type`; `thinking.budget_tokens`;
+adaptive with an effort; OpenRouter's `reasoning` object; `enable_thinking` of a chat template. Empty: not at all."""
+
 
 class Price(Struct, frozen=True, omit_defaults=True):
     """Micro-dollars per million tokens, which is the same number as dollars per million times 1,000,000."""
@@ -24,7 +28,10 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     """One model at one service. `window` and `max_output` are tokens, 0 = not known.
 
     `local`: a server on the owner's own machine (deadlines are five times longer, no price).
-    `cache_ttl`: seconds the provider keeps a prompt prefix, 0 = no cache.
+    `reasoning_echo`: which earlier reasoning is sent back: `own` the model's own; `always` also an empty one with
+    every foreign answer that has calls. `text_calls` names the ways in which the model may write calls as text,
+    `think_tags` says that it may write its reasoning as text. `server_cost`: the service tells the price itself.
+    `cache_ttl`: seconds the provider keeps a prompt prefix, 0 = no cache. `token_factor` multiplies estimates.
     """
 
     provider: str
@@ -43,6 +50,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     reasoning_echo: Literal["none", "own", "always"] = "none"
     text_calls: tuple[str, ...] = ()
     think_tags: bool = False
+    thinking: ThinkingStyle = ""
+    server_cost: bool = False
     cache_ttl: int = 0
     token_factor: float = 1.0
     price: Price | None = None

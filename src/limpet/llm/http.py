@@ -1,0 +1,264 @@
+"""The one owner of HTTP connections to a model service, and the deadlines of a streamed answer.
+
+`aiohttp` is imported at first use: a process that never asks a model does not pay for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from limpet.errors import ModelError, StalledError, UnreachableError, UpstreamError
+from limpet.llm.classify import error_of
+from limpet.llm.sse import ServerEvent, SseParser
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
+_BIG_BODY = 1 << 20  # aiohttp warns of larger bodies that are not files
+_MAX_EVENT = 32 << 20
+_MAX_ERROR = 64 << 10
+
+
+class Deadlines(Struct, frozen=True):
+    """Seconds. `idle` runs between pieces of content: comments, pings and empty deltas are none.
+
+    `finish` is what a server has after its last piece to say the rest (usage, end mark).
+    """
+
+    connect: float = 10.0
+    first_byte: float = 60.0
+    idle: float = 60.0
+    total: float = 600.0
+    finish: float = 5.0
+
+    def times(self, factor: float) -> Deadlines:
+        """All but `connect` and `finish`, longer by `factor` (5 for servers on one's own machine)."""
+        return Deadlines(
+            connect=self.connect,
+            first_byte=self.first_byte * factor,
+            idle=self.idle * factor,
+            total=self.total * factor,
+            finish=self.finish,
+        )
+
+
+def is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    return host in LOOPBACK or host.startswith("127.")
+
+
+class Http:
+    """Connections to one model service. Safe to share between requests of one event loop; `close` when done."""
+
+    def __init__(self, provider: str, *, deadlines: Deadlines = Deadlines()) -> None:  # noqa: B008 (frozen)
+        self._provider = provider
+        self._deadlines = deadlines
+        self._session: ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    @asynccontextmanager
+    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str]) -> AsyncGenerator[Answer, None]:
+        """Send `body`; gives the answer once its headers are there and its status is 200.
+
+        Raises `UnreachableError`, `StalledError`, or what `classify` makes of another status.
+        """
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        response = await self._open(url, body, headers)
+        try:
+            if response.status != 200:
+                raise await self._refusal(response)
+            yield Answer(response, provider=self._provider, deadlines=self._deadlines, started=started)
+        finally:
+            response.close()
+
+    async def _open(self, url: str, body: bytes, headers: Mapping[str, str]) -> ClientResponse:
+        import aiohttp
+
+        limits = self._deadlines
+        data = io.BytesIO(body) if len(body) > _BIG_BODY else body
+        sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
+        if len(body) > _BIG_BODY:
+            sent["Content-Length"] = str(len(body))
+        try:
+            async with asyncio.timeout(limits.connect + limits.first_byte):
+                return await self._client().post(url, data=data, headers=sent, proxy=_proxy(url), allow_redirects=False)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            raise self._unreachable(url, error) from error
+        except TimeoutError as error:
+            what = f"{_address(url)} sent nothing within {limits.first_byte:g} s"
+            raise StalledError(what, provider=self._provider) from error
+        except (aiohttp.ClientError, OSError) as error:
+            what = f"{_address(url)} closed the connection without an answer ({_words(error)})"
+            raise UpstreamError(what, provider=self._provider) from error
+
+    def _client(self) -> ClientSession:
+        import aiohttp
+
+        if self._session is None or self._session.closed:
+            timeout = aiohttp.ClientTimeout(total=None, connect=self._deadlines.connect)
+            self._session = aiohttp.ClientSession(
+                timeout=timeout,
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=60),
+                read_bufsize=1 << 18,
+                max_line_size=1 << 16,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    def _unreachable(self, url: str, error: Exception) -> UnreachableError:
+        hint = "Check the address (base_url), the network and, behind one, the proxy."
+        if is_loopback(url):
+            hint = "Is the local server running, and on this port?"
+        return UnreachableError(f"cannot reach {_address(url)}: {_words(error)}", provider=self._provider, hint=hint)
+
+    async def _refusal(self, response: ClientResponse) -> ModelError:
+        import aiohttp
+
+        body = b""
+        try:
+            async with asyncio.timeout(min(10.0, self._deadlines.idle)):
+                while len(body) < _MAX_ERROR and (piece := await response.content.readany()):
+                    body += piece
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            pass  # the status says enough
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return error_of(response.status, body, headers=headers, provider=self._provider, address=str(response.url))
+
+
+class Answer:
+    """The body of a 200, read under deadlines. The reader says what was content with `progress`."""
+
+    def __init__(self, response: ClientResponse, *, provider: str, deadlines: Deadlines, started: float) -> None:
+        self._response = response
+        self._provider = provider
+        self._deadlines = deadlines
+        self._clock = asyncio.get_running_loop().time
+        self._end = started + deadlines.total
+        self._idle_end = self._clock() + deadlines.idle
+        self._finished = False
+
+    def progress(self) -> None:
+        """A piece of content came: the idle deadline starts anew."""
+        if not self._finished:
+            self._idle_end = self._clock() + self._deadlines.idle
+
+    def finished(self) -> None:
+        """The answer is complete but for trailing facts: a cut or a stall no longer harms it."""
+        if not self._finished:
+            self._finished = True
+            self._idle_end = self._clock() + self._deadlines.finish
+
+    async def events(self) -> AsyncGenerator[ServerEvent, None]:
+        """The events of a stream. A body that is one JSON object instead is given as one event.
+
+        Raises `StalledError`, and `UpstreamError` for a cut connection, for HTML, and for an event over 32 MB.
+        """
+        parser = SseParser()
+        head: bytes | None = b""
+        async for chunk in self._chunks():
+            if head is not None:
+                head += chunk
+                kind = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+                if not kind:
+                    continue
+                if kind in b"{[<":
+                    yield await self._whole(head)
+                    return
+                chunk, head = head, None
+            for event in parser.feed(chunk):
+                yield event
+            if parser.pending > _MAX_EVENT:
+                raise UpstreamError("one event of the answer is over 32 MB", provider=self._provider)
+        for event in parser.finish():
+            yield event
+
+    async def drain(self) -> None:
+        """After the end mark: give the server a moment to end the body, so that the connection can serve again."""
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(0.05):
+                while not self._response.content.at_eof():
+                    await self._response.content.readany()
+        except (TimeoutError, aiohttp.ClientError, OSError):
+            pass  # then the connection is closed
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        import aiohttp
+
+        content = self._response.content
+        while True:
+            try:
+                async with asyncio.timeout_at(min(self._end, self._idle_end)):
+                    chunk = await content.readany()
+            except TimeoutError as error:
+                if self._finished:
+                    return
+                raise self._stalled() from error
+            except (aiohttp.ClientError, OSError) as error:
+                if self._finished:
+                    return
+                what = f"the answer was cut off ({_words(error)})"
+                raise UpstreamError(what, provider=self._provider) from error
+            if not chunk:
+                return
+            # data that is always there never lets a timeout fire
+            if self._clock() >= min(self._end, self._idle_end) and not self._finished:
+                raise self._stalled()
+            yield chunk
+
+    def _stalled(self) -> StalledError:
+        limits = self._deadlines
+        if self._clock() >= self._end:
+            return StalledError(f"the answer was not complete after {limits.total:g} s", provider=self._provider)
+        return StalledError(f"the answer stalled: no content for {limits.idle:g} s", provider=self._provider)
+
+    async def _whole(self, head: bytes) -> ServerEvent:
+        parts, size = [head], len(head)
+        async for chunk in self._chunks():
+            parts.append(chunk)
+            size += len(chunk)
+            if size > _MAX_EVENT:
+                raise UpstreamError("the answer is over 32 MB", provider=self._provider)
+        body = b"".join(parts).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if body.startswith(b"<"):
+            raise UpstreamError(
+                f"{_address(str(self._response.url))} answered with HTML instead of JSON",
+                provider=self._provider,
+                status=200,
+                hint="The address (base_url) may be wrong, or a proxy or login page answers in its place.",
+            )
+        return ServerEvent("", body)
+
+
+def _address(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for `url`; never one for this machine itself."""
+    if is_loopback(url):
+        return None
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    return None if proxy is None or proxy_bypass(parts.netloc) else proxy

@@ -1,0 +1,382 @@
+"""OpenAI Chat Completions and everything compatible with it: requests out, chunks in, one stream in the middle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+import msgspec
+from msgspec import Struct, field
+
+from limpet.errors import UpstreamError
+from limpet.llm.assemble import Assembler, cost_of
+from limpet.llm.classify import error_inside
+from limpet.llm.http import Answer, Http
+from limpet.llm.pictures import data_of, note_of
+from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.unicode import decode_json
+from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
+from limpet.types.event import Done, ModelEvent
+from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
+from limpet.types.ports import Blobs
+from limpet.types.profile import Profile
+from limpet.types.tool import ToolSpec
+from limpet.types.usage import Usage
+
+NO_TEXT = "(no text)"
+_STOPS: dict[str, StopReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "end_turn": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+}
+_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+# --- out ------------------------------------------------------------------------------------------------------------
+
+
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
+    """The body of a request. What is the same as last time in the session is not encoded again."""
+
+    def encode(group: Sequence[Message], _last: bool) -> bytes:
+        wire = [to_json(item) for message in group for item in _message(message, profile, blobs)]
+        return b",".join(wire + [to_json(item) for item in _result_pictures(group, profile, blobs)])
+
+    pieces = prefix.encode(
+        request.session, request.messages, group=lambda message: type(message).__name__, encode=encode
+    )
+    if request.system:
+        pieces.insert(0, to_json({"role": "system", "content": request.system}))
+    head: dict[str, object] = {"model": profile.model}
+    tail: dict[str, object] = {"stream": True}
+    if profile.stream_usage:
+        tail["stream_options"] = {"include_usage": True}
+    if request.tools and profile.tools:
+        head["tools"] = [tool_of(tool) for tool in request.tools]
+        if request.tool_choice == "none":
+            tail["tool_choice"] = "none"
+    if profile.provider == "openai" and request.session:
+        tail["prompt_cache_key"] = request.session
+    tail.update(_sampling(request.sampling, profile))
+    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+
+
+def tool_of(tool: ToolSpec) -> dict[str, object]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _sampling(sampling: Sampling, profile: Profile) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    if sampling.temperature is not None and profile.temperature:
+        fields["temperature"] = sampling.temperature
+    if sampling.max_tokens is not None:
+        limit = min(sampling.max_tokens, profile.max_output) if profile.max_output else sampling.max_tokens
+        fields[profile.token_parameter] = limit
+    level = sampling.thinking
+    if level is None:
+        return fields
+    match profile.thinking:
+        case "toggle":
+            fields["thinking"] = {"type": "disabled" if level == "off" else "enabled"}
+        case "effort":
+            fields["reasoning_effort"] = "none" if level == "off" else level
+        case "openrouter":
+            fields["reasoning"] = {"enabled": False} if level == "off" else {"effort": level}
+        case "template":
+            fields["chat_template_kwargs"] = {"enable_thinking": level != "off"}
+        case _:
+            pass
+    return fields
+
+
+def _message(message: Message, profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+    match message:
+        case UserMessage():
+            return [{"role": "user", "content": _user_content(message, profile, blobs)}]
+        case AssistantMessage():
+            return _assistant(message, profile)
+        case ToolMessage():
+            text = _text_of(message.content) or "(no output)"
+            return [{"role": "tool", "tool_call_id": message.call_id, "content": text}]
+
+
+def _user_content(message: UserMessage, profile: Profile, blobs: Blobs | None) -> str | list[dict[str, object]]:
+    blocks = [*message.content, Text(message.runtime)] if message.runtime else list(message.content)
+    parts = _parts(blocks, profile, blobs)
+    if all(part["type"] == "text" for part in parts):
+        return "\n\n".join(str(part["text"]) for part in parts) or NO_TEXT
+    return parts
+
+
+def _parts(blocks: Sequence[UserBlock], profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+    parts: list[dict[str, object]] = []
+    for block in blocks:
+        if isinstance(block, Text):
+            if block.text.strip():
+                parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Image):
+            data = data_of(block, blobs, allowed=profile.images)
+            if data is None:
+                parts.append({"type": "text", "text": note_of(block, allowed=profile.images)})
+            else:
+                parts.append({"type": "image_url", "image_url": {"url": f"data:{block.mime};base64,{data}"}})
+    return parts
+
+
+def _assistant(message: AssistantMessage, profile: Profile) -> list[dict[str, object]]:
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": tool_name(call.name), "arguments": call.arguments},
+        }
+        for call in message.calls
+    ]
+    wire: dict[str, object] = {"role": "assistant", "content": message.text if message.text.strip() else None}
+    if not calls and wire["content"] is None:
+        return []
+    own = message.producer == profile.producer
+    thinking = "".join(block.text for block in message.content if isinstance(block, Thinking)) if own else ""
+    if (profile.reasoning_echo == "always" and calls) or (profile.reasoning_echo != "none" and thinking):
+        wire["reasoning_content"] = thinking
+    if calls:
+        wire["tool_calls"] = calls
+    return [wire]
+
+
+def tool_name(name: str) -> str:
+    """A name that providers take, whatever a model made up."""
+    return _NAME.sub("_", name)[:64] or "unknown"
+
+
+def _text_of(content: Sequence[ResultBlock]) -> str:
+    return "\n".join(block.text for block in content if isinstance(block, Text) and block.text)
+
+
+def _result_pictures(group: Sequence[Message], profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+    """Tool messages hold no pictures: those of a batch follow in one user message."""
+    parts: list[dict[str, object]] = []
+    for message in group:
+        if isinstance(message, ToolMessage) and (images := [b for b in message.content if isinstance(b, Image)]):
+            parts.append({"type": "text", "text": f"Images from the result of {message.name} ({message.call_id}):"})
+            parts += _parts(images, profile, blobs)
+    return [{"role": "user", "content": parts}] if parts else []
+
+
+# --- in -------------------------------------------------------------------------------------------------------------
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: object = None
+
+
+class _CallPiece(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Part(Struct):
+    type: str = ""
+    text: str | None = None
+    thinking: object = None
+
+
+class _Delta(Struct):
+    content: str | list[_Part] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+
+
+class _Choice(Struct):
+    index: int = 0
+    delta: _Delta | None = None
+    message: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _PromptDetails(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _PromptDetails | None = None
+    completion_tokens_details: _OutputDetails | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cost: float | None = None
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    error: object = None
+    message: object = None
+    kind: str | None = field(default=None, name="object")
+
+
+def usage_of(wire: _Usage, profile: Profile) -> Usage:
+    prompt = wire.prompt_tokens or 0
+    details = wire.prompt_tokens_details or _PromptDetails()
+    read = details.cached_tokens or wire.prompt_cache_hit_tokens or 0
+    write = details.cache_write_tokens or 0
+    reasoning = (wire.completion_tokens_details or _OutputDetails()).reasoning_tokens or 0
+    usage = Usage(
+        input=max(0, prompt - read - write),
+        output=wire.completion_tokens or 0,
+        cache_read=read,
+        cache_write=write,
+        reasoning=reasoning,
+    )
+    if profile.server_cost and wire.cost is not None:
+        return msgspec.structs.replace(usage, cost=round(wire.cost * 1_000_000))
+    return cost_of(usage, profile)
+
+
+class _Reader:
+    """Feeds chunks to the assembler and remembers what only the end needs."""
+
+    def __init__(self, profile: Profile, tools: tuple[ToolSpec, ...]) -> None:
+        self.assembler = Assembler(profile, tools)
+        self.stop = ""
+        self.refused = False
+        self.usage = _Usage()
+        self._provider = profile.provider
+
+    def chunk(self, data: bytes) -> tuple[list[ModelEvent], bool]:
+        """The events of one chunk, and whether it held content. Raises what an error object means."""
+        try:
+            chunk = decode_json(data, _Chunk)
+        except msgspec.DecodeError as error:
+            what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
+            raise UpstreamError(what, provider=self._provider) from error
+        if chunk.error or chunk.kind == "error":
+            raise error_inside(chunk.error or {"message": chunk.message}, provider=self._provider)
+        if chunk.usage is not None:
+            self.usage = chunk.usage
+        events: list[ModelEvent] = []
+        content = False
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                delta = choice.delta or choice.message
+                if delta is not None:
+                    content |= self._delta(delta, events)
+                self.stop = choice.finish_reason or self.stop
+        return events, content
+
+    def _delta(self, delta: _Delta, events: list[ModelEvent]) -> bool:
+        reasoning = delta.reasoning_content or delta.reasoning
+        if reasoning:
+            events += self.assembler.thinking(reasoning)
+        texts = [delta.content] if isinstance(delta.content, str) else []
+        for part in delta.content if isinstance(delta.content, list) else ():
+            if part.type == "thinking":
+                events += self.assembler.thinking(_thinking_text(part.thinking))
+            elif part.text:
+                texts.append(part.text)
+        if delta.refusal:
+            texts.append(delta.refusal)
+            self.refused = True
+        for text in texts:
+            events += self.assembler.text(text) if text else []
+        for piece in delta.tool_calls or ():
+            function = piece.function or _Function()
+            self.assembler.call(
+                index=piece.index, id=piece.id or "", name=function.name or "", arguments=function.arguments
+            )
+        return bool(reasoning or any(texts) or delta.tool_calls)
+
+
+def _thinking_text(value: object) -> str:
+    """Mistral sends reasoning as a text or as a list of text parts."""
+    if isinstance(value, str):
+        return value
+    return "".join(part.text or "" for part in msgspec.convert(value or [], list[_Part]))
+
+
+# --- the stream -----------------------------------------------------------------------------------------------------
+
+
+class OpenAIChat:
+    """A `Model` at one Chat Completions service. `key` may be empty for local servers."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        key: str,
+        http: Http,
+        prefix: PrefixCache | None = None,
+        blobs: Blobs | None = None,
+    ) -> None:
+        self._profile = profile
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._http = http
+        self._prefix = prefix or PrefixCache()
+        self._blobs = blobs
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
+        url = self._profile.base_url.rstrip("/") + "/chat/completions"
+        async with (
+            self._http.post(url, body, headers=self._headers) as answer,
+            aclosing(self._read(answer, request.tools)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    async def _read(self, answer: Answer, tools: tuple[ToolSpec, ...]) -> AsyncGenerator[ModelEvent, None]:
+        reader = _Reader(self._profile, tools)
+        ended = False
+        async with aclosing(answer.events()) as events:
+            async for event in events:
+                if event.data.strip() == b"[DONE]":
+                    ended = True
+                    break
+                if not event.data.strip():
+                    continue
+                found, content = reader.chunk(event.data)
+                if content:
+                    answer.progress()
+                if reader.stop:
+                    answer.finished()
+                for item in found:
+                    yield item
+        if not ended and not reader.stop:
+            why = "the answer was cut off" if not reader.assembler.empty else "the answer holds no choices"
+            raise UpstreamError(why, provider=self._profile.provider)
+        if ended:
+            await answer.drain()
+            if reader.assembler.empty and not reader.stop:
+                raise UpstreamError("the answer holds no choices", provider=self._profile.provider)
+        if reader.stop == "error":
+            raise UpstreamError("the provider ended the answer with an error", provider=self._profile.provider)
+        stop = "refusal" if reader.refused else _STOPS.get(reader.stop, "stop")
+        last, message = reader.assembler.finish(stop, usage_of(reader.usage, self._profile))
+        for item in last:
+            yield item
+        yield Done(message)

@@ -1,0 +1,209 @@
+"""A strict fake of OpenAI Chat Completions."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from limpet.testing.fakes.script import Reply, Rules, Script, Seen, pieces
+from limpet.testing.fakes.server import FakeServer, sse
+from limpet.testing.fakes.shape import Refused, fields, items, name, need, schema, text
+
+_FIELDS = frozenset(
+    [
+        "model",
+        "messages",
+        "stream",
+        "stream_options",
+        "tools",
+        "tool_choice",
+        "temperature",
+        "max_tokens",
+        "max_completion_tokens",
+        "prompt_cache_key",
+        "reasoning_effort",
+        "thinking",
+        "reasoning",
+        "parallel_tool_calls",
+        "chat_template_kwargs",
+        "top_p",
+        "stop",
+        "seed",
+        "user",
+        "metadata",
+    ]
+)
+
+
+class FakeOpenAI(FakeServer):
+    """`async with FakeOpenAI([Reply(text=("Hi",))]) as server:`; a profile takes `server.base_url`, `server.key`."""
+
+    def __init__(self, script: Script, *, rules: Rules | None = None, port: int = 0) -> None:
+        super().__init__(OpenAIService(), script, rules=rules, port=port)
+
+
+class OpenAIService:
+    name = "openai"
+    path = "/v1/chat/completions"
+
+    def __init__(self) -> None:
+        self._used = 0
+
+    def check(self, seen: Seen, rules: Rules) -> None:
+        if seen.headers.get("authorization") != f"Bearer {rules.key}":
+            raise Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
+        if seen.body is None:
+            raise Refused("We could not parse the JSON body of your request.")
+        body = seen.body
+        text(body.get("model"), "model")
+        for field in body:
+            if field in rules.forbidden or field not in _FIELDS:
+                raise Refused(f"Unsupported parameter: '{field}'", code="unsupported_parameter")
+        messages = [fields(item, f"messages[{at}]") for at, item in enumerate(items(body.get("messages"), "messages"))]
+        need(messages, "messages: [] is too short")
+        if rules.max_characters and _size(messages) > rules.max_characters:
+            limit = rules.max_characters // 4
+            raise Refused(f"This model's maximum context length is {limit} tokens.", code="context_length_exceeded")
+        _check_tools(body)
+        _check_messages(messages, rules)
+
+    def error(self, refused: Refused) -> object:
+        inner = {"message": str(refused), "type": refused.type, "param": None, "code": refused.code or None}
+        return {"error": inner}
+
+    def ping(self) -> bytes:
+        return b": ping\n\n"
+
+    def models(self) -> object:
+        return {"object": "list", "data": [{"id": "fake-chat", "object": "model", "owned_by": "limpet"}]}
+
+    def events(self, reply: Reply, seen: Seen) -> list[bytes]:
+        model = str((seen.body or {}).get("model", ""))
+        if reply.chunks:
+            events = [sse(chunk) for chunk in reply.chunks]
+            return events if reply.bare else [*events, sse("[DONE]")]
+        deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
+        deltas.extend({"reasoning_content": part} for part in pieces(reply.thinking, 3) if part)
+        deltas.extend({"content": part} for part in reply.text)
+        for index, call in enumerate(reply.calls):
+            self._used += 1
+            first = {"name": call.name, "arguments": ""}
+            deltas.append(
+                {
+                    "tool_calls": [
+                        {"index": index, "id": call.id or f"call_{self._used}", "type": "function", "function": first}
+                    ]
+                }
+            )
+            for part in pieces(call.arguments, call.pieces):
+                deltas.append({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+        events = [sse(_chunk(model, delta)) for delta in deltas]
+        stop = reply.stop or ("tool_calls" if reply.calls else "stop")
+        events.append(sse(_chunk(model, {}, stop)))
+        if fields((seen.body or {}).get("stream_options", {}), "stream_options").get("include_usage"):
+            events.append(sse({**_head(model), "choices": [], "usage": _usage(reply)}))
+        return [*events, sse("[DONE]")]
+
+
+def _head(model: str) -> dict[str, object]:
+    return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_750_000_000, "model": model}
+
+
+def _chunk(model: str, delta: dict[str, object], stop: str | None = None) -> dict[str, object]:
+    return {**_head(model), "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
+
+
+def _usage(reply: Reply) -> dict[str, object]:
+    prompt, output = reply.usage
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": output,
+        "total_tokens": prompt + output,
+        "prompt_tokens_details": {"cached_tokens": reply.cached},
+    }
+
+
+def _size(messages: list[dict[str, object]]) -> int:
+    return sum(len(msgspec.json.encode(message.get("content"))) for message in messages)
+
+
+def _check_tools(body: dict[str, object]) -> None:
+    names: set[str] = set()
+    for at, item in enumerate(items(body.get("tools", []), "tools")):
+        where = f"tools[{at}]"
+        tool = fields(item, where)
+        need(tool.get("type") == "function", f"{where}.type: must be 'function'")
+        function = fields(tool.get("function"), f"{where}.function")
+        found = name(function.get("name"), f"{where}.function.name")
+        need(found not in names, f"{where}.function.name: {found!r} twice")
+        names.add(found)
+        schema(function.get("parameters"), f"{where}.function.parameters")
+    need("tools" not in body or names, "tools: [] is too short")
+    need(names or "tool_choice" not in body, "tool_choice is only allowed when tools are specified")
+
+
+def _check_messages(messages: list[dict[str, object]], rules: Rules) -> None:
+    open_ids: list[str] = []
+    before = ""
+    for at, message in enumerate(messages):
+        where = f"messages[{at}]"
+        role = message.get("role")
+        need(role in ("system", "user", "assistant", "tool"), f"{where}.role: {role!r} is unknown")
+        need(role != "system" or at == 0, f"{where}: a system message must be the first")
+        if role == "tool":
+            found = text(message.get("tool_call_id"), f"{where}.tool_call_id")
+            need(found in open_ids, f"{where}: no preceding tool call with id {found!r}, or answered twice")
+            open_ids.remove(found)
+            text(message.get("content"), f"{where}.content")
+        else:
+            need(not open_ids, f"{where}: tool calls {open_ids} have no tool message")
+        if role == "assistant":
+            open_ids = _check_assistant(message, where, rules)
+        elif role == "user":
+            _check_content(message.get("content"), f"{where}.content")
+        need(not rules.alternate or role == "tool" or role != before, f"{where}: roles must alternate")
+        before = str(role)
+    need(not open_ids, f"tool calls {open_ids} have no tool message")
+    need(any(message.get("role") == "user" for message in messages), "there is no user message")
+
+
+def _check_content(content: object, where: str) -> None:
+    if isinstance(content, str):
+        need(content, f"{where}: must not be empty")
+        return
+    parts = items(content, where)
+    need(parts, f"{where}: must not be empty")
+    for at, item in enumerate(parts):
+        part = fields(item, f"{where}[{at}]")
+        if part.get("type") == "text":
+            need(text(part.get("text"), f"{where}[{at}].text"), f"{where}[{at}].text: must not be empty")
+        else:
+            need(part.get("type") == "image_url", f"{where}[{at}].type: unknown")
+            url = text(fields(part.get("image_url"), f"{where}[{at}]").get("url"), f"{where}[{at}].url")
+            need(re.match(r"data:image/\w+;base64,[A-Za-z0-9+/]+=*$|https?://", url), f"{where}[{at}]: no image")
+
+
+def _check_assistant(message: dict[str, object], where: str, rules: Rules) -> list[str]:
+    calls = items(message.get("tool_calls") or [], f"{where}.tool_calls")
+    need("tool_calls" not in message or calls, f"{where}.tool_calls: [] is too short")
+    content = message.get("content")
+    need(content is None or (isinstance(content, str) and content), f"{where}.content: must be null or not empty")
+    need(calls or content, f"{where}: neither content nor tool calls")
+    if rules.deepseek and calls:
+        need("reasoning_content" in message, "Missing `reasoning_content` field in the assistant message.")
+    ids: list[str] = []
+    for at, item in enumerate(calls):
+        spot = f"{where}.tool_calls[{at}]"
+        call = fields(item, spot)
+        found = text(call.get("id"), f"{spot}.id")
+        need(found and found not in ids, f"{spot}.id: empty or twice")
+        need(not rules.id_pattern or re.fullmatch(rules.id_pattern, found), f"{spot}.id: must match {rules.id_pattern}")
+        ids.append(found)
+        function = fields(call.get("function"), f"{spot}.function")
+        name(function.get("name"), f"{spot}.function.name")
+        try:
+            msgspec.json.decode(text(function.get("arguments"), f"{spot}.arguments"), type=dict[str, object])
+        except msgspec.DecodeError:
+            raise Refused(f"{spot}.function.arguments: no JSON object") from None
+    return ids
