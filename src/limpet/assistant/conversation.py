@@ -98,13 +98,20 @@ class Conversation:
             return False
         except _Stale:
             return True
+        try:
+            await self._do(claimed)
+        finally:
+            self.services.owner.held.discard(claimed.lease.session)
+            self.services.nudges.wake()
+        return not claimed.idle
+
+    async def _do(self, claimed: _Claimed) -> None:
         if claimed.found is not None:
             await self._resume(claimed.lease, claimed.found)
         elif claimed.row is not None:
             await commands.run_queued(self, claimed.row, claimed.lease)
         elif claimed.made:
             await self.run_begun(claimed.lease, claimed.made)
-        return not claimed.idle
 
     async def recover(self) -> None:
         """Finish what a dead process left running under this key, before anything new."""
@@ -148,9 +155,12 @@ class Conversation:
         now, services = self.services.clock.now(), self.services
         name = new_id("t")
 
+        taken: list[Lease] = []
+
         def work(connection: Connection) -> _Claimed:
             session = sessions.open_live(connection, self.key, agent=services.agent, now=now)
             lease = sessions.claim(connection, session.id, owner=services.owner)
+            taken.append(lease)
             found = turns.live(connection, session.id)
             if entries.last_seq(connection, session.id) != log.last_seq:
                 raise _Stale("The log has grown.")
@@ -165,7 +175,11 @@ class Conversation:
                 sessions.release(connection, lease)
             return _Claimed(lease, made=name if made else "", idle=not made)
 
-        return await services.store.write(work)
+        try:
+            return await services.store.write(work)
+        except BaseException:
+            services.owner.held.difference_update(lease.session for lease in taken)
+            raise
 
     def _before(self, log: Log, model: Model) -> Sequence[Payload]:
         """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed."""

@@ -54,24 +54,26 @@ class Nudges:
         with contextlib.suppress(BlockingIOError):
             while receiver.recv(16):
                 pass
-        self._wake()
+        self.wake()
 
     def _sweep(self) -> None:
         self._timer = None
         version = self._store.data_version()
         if version != self._version:
             self._version = version
-            self._wake()
+            self.wake()
         if self._waiting:
             self._timer = self._loop.call_later(SWEEP, self._sweep)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everybody who waits in this process look again."""
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
 
     def send(self) -> None:
-        """Nudge every other living process of this home. Never blocks; a full or dead socket is skipped."""
+        """Nudge this process and every other living one of this home. Never blocks; a full socket is skipped."""
+        self.wake()
         others = [name for name in os.listdir(self._owner.run) if name.endswith(".sock")]
         if len(others) < 2:
             return

@@ -16,11 +16,16 @@ from limpet.errors import StoreError
 
 
 class Owner:
-    """This process as an owner of sessions. `name` is what `sessions.owner` says."""
+    """This process as an owner of sessions. `name` is what `sessions.owner` says.
+
+    `held` are the sessions that a task of this process works on: two tasks of one process exclude each other as two
+    processes do.
+    """
 
     def __init__(self, run: str) -> None:
         """Take the lock. `run` is the directory for it, made if missing. Raises `StoreError`."""
         self.run = run
+        self.held: set[str] = set()
         self.name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._path = os.path.join(run, f"{self.name}.lock")
         hidden = os.path.join(run, f".{self.name}.new")

@@ -69,14 +69,18 @@ def open_live(connection: Connection, key: str, *, agent: str, now: int, parent:
 
 
 def claim(connection: Connection, session: str, *, owner: Owner) -> Lease:
-    """Take the session. Raises `LeaseHeldError` while a living process has it."""
+    """Take the session. Raises `LeaseHeldError` while a living process, or another task of this one, has it.
+
+    The caller takes it out of `owner.held` when it is done with it, or when its transaction failed.
+    """
     row = connection.execute("SELECT owner, epoch FROM sessions WHERE id = ?", (session,)).fetchone()
     if row is None:
         raise LeaseLostError(f"There is no session {session} any more.")
     holder, epoch = convert(row, tuple[str, int])
-    if holder and holder != owner.name and owner.alive(holder):
+    if session in owner.held or (holder and holder != owner.name and owner.alive(holder)):
         raise LeaseHeldError(f"Session {session} is in use by process {holder.split('-')[0]}.", owner=holder)
     connection.execute("UPDATE sessions SET owner = ?, epoch = ? WHERE id = ?", (owner.name, epoch + 1, session))
+    owner.held.add(session)
     return Lease(session=session, owner=owner.name, epoch=epoch + 1)
 
 

@@ -1,0 +1,173 @@
+"""A home with real parts (SQLite file, owner lock, nudges) and a scripted model, for tests of the assistant."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from limpet.agent.execute import PathLocks
+from limpet.agent.limits import Limits
+from limpet.assistant.conversation import Conversation
+from limpet.assistant.services import Services
+from limpet.store.blobs import BlobStore
+from limpet.store.driver import Store, StoreSettings
+from limpet.store.nudge import Nudges
+from limpet.store.owner import Owner
+from limpet.testing.clock import FakeClock
+from limpet.testing.scripted import ScriptedModel
+from limpet.testing.trace import Trace
+from limpet.toolkit.schema import tool
+from limpet.types.entry import Note, PromptEntry, Section
+from limpet.types.envelope import Address, Inbound, InboxRow
+from limpet.types.ids import new_id
+from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
+from limpet.types.profile import Profile
+from limpet.types.tool import FileIntent, ToolResult, text_result
+
+KEY = "agent:main:main"
+HERE = Address(channel="cli", chat=KEY)
+
+
+class OneModel:
+    """`Models` that has only this one."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    async def get(self, reference: str) -> Model:
+        return self.model
+
+
+class PlainPrompting:
+    """`Prompting` with a fixed prompt; `notes` are what it says has changed."""
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+
+    def snapshot(self, profile: Profile, tools: Sequence[Tool], *, reason: str) -> PromptEntry:
+        return PromptEntry(
+            sections=(Section("identity", "You are Limpet."),),
+            tools=tuple(tool.spec for tool in tools),
+            model=profile.reference,
+            reason=reason,
+        )
+
+    def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
+        return [note for note in self.notes if note not in told]
+
+    def stale(self, snapshot: PromptEntry) -> str:
+        return ""
+
+    def runtime(self, row: InboxRow) -> str:
+        return "<runtime>now</runtime>"
+
+
+class Allow:
+    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
+        return "allow", ""
+
+
+class Nobody:
+    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
+        return False
+
+
+class NoSecrets:
+    def redact(self, text: str) -> str:
+        return text
+
+
+class Ledger:
+    """Tools with each kind of effect; `ran` lists what they did, in order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.ran: list[str] = []
+
+    def tools(self) -> tuple[Tool, ...]:
+        @tool(effect="unsafe")
+        async def act(context: ToolContext, word: Annotated[str, "what"]) -> ToolResult:
+            """Do something to the world."""
+            self.ran.append(word)
+            with open(self.folder / "side.txt", "a", encoding="utf-8") as file:
+                file.write(f"{word}\n")
+            return text_result(f"did {word}")
+
+        @tool(effect="pure")
+        async def look(context: ToolContext, word: Annotated[str, "what"] = "") -> ToolResult:
+            """Look at something."""
+            self.ran.append(word)
+            return text_result(f"saw {word}")
+
+        @tool(effect="file", writes=("path",))
+        async def put(
+            context: ToolContext, path: Annotated[str, "file"], text: Annotated[str, "content"]
+        ) -> ToolResult:
+            """Write a file."""
+            import hashlib
+
+            target = self.folder / path
+            before = hashlib.sha256(target.read_bytes()).hexdigest() if target.exists() else ""
+            after = hashlib.sha256(text.encode()).hexdigest()
+            await context.starting(FileIntent(path=str(target), before=before, after=after))
+            self.ran.append(path)
+            target.write_text(text, encoding="utf-8")
+            return text_result(f"wrote {path}")
+
+        return (act, look, put)
+
+
+@asynccontextmanager
+async def home(
+    folder: Path,
+    model: Model,
+    *,
+    tools: Sequence[Tool] = (),
+    limits: Limits | None = None,
+    store: StoreSettings | None = None,
+) -> AsyncGenerator[tuple[Services, Trace]]:
+    """Services over the home `folder`, as one process has them."""
+    owner = Owner(str(folder / "run"))
+    database = Store.open(str(folder / "limpet.db"), process=owner.name, settings=store or StoreSettings())
+    nudges = Nudges(owner, database)
+    trace = Trace()
+    services = Services(
+        agent="main",
+        workspace=str(folder),
+        store=database,
+        owner=owner,
+        nudges=nudges,
+        clock=FakeClock(),
+        models=OneModel(model),
+        prompting=PlainPrompting(),
+        tools=tools,
+        policy=Allow(),
+        approvals=Nobody(),
+        redactor=NoSecrets(),
+        blobs=BlobStore(str(folder / "blobs"), database),
+        limits=limits or Limits(),
+        locks=PathLocks(),
+        emit=trace.emit,
+    )
+    try:
+        yield services, trace
+    finally:
+        nudges.close()
+        await database.close()
+        owner.close()
+
+
+def said(text: str, *, event: str = "") -> Inbound:
+    return Inbound(address=HERE, event=event or new_id("m"), text=text)
+
+
+def replies(services: Services) -> list[str]:
+    """Everything in the outbox, in order."""
+    rows = services.store.read(lambda connection: connection.execute("SELECT text FROM outbox ORDER BY id").fetchall())
+    return [str(text) for (text,) in rows]
+
+
+__all__ = ["HERE", "KEY", "Conversation", "Ledger", "OneModel", "ScriptedModel", "home", "replace", "replies", "said"]
