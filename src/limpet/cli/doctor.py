@@ -1,0 +1,215 @@
+"""What `limpet doctor` looks at. Each check gives findings; each finding that is not fine says what to do."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import logging
+import os
+import stat
+import sys
+import sysconfig
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from limpet.config.load import load_settings
+from limpet.config.machine import this_machine
+from limpet.config.paths import Home, find_workspace
+from limpet.config.secrets import known_secrets, literal_secrets, resolve, secret_settings, too_short
+from limpet.errors import ConfigError, LimpetError
+
+log = logging.getLogger(__name__)
+
+Level = Literal["ok", "note", "warning", "broken"]
+DEADLINE = 20.0
+"""Seconds that one check may take."""
+EARLIEST = 1_767_225_600
+"""2026-01-01 in seconds: no clock that is right shows less."""
+SOCKET_PATH_LIMIT = 100
+"""Bytes; the shortest limit of any system is 104 with its end, and names in `run/` need about 40 of them."""
+REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml")
+NETWORK_TYPES = frozenset(
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afpfs", "webdav", "davfs", "9p", "drvfs", "afs", "ceph", "lustre", "gfs2")
+)
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """One thing that was looked at. `remedy` says what to do when it is not fine."""
+
+    check: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+
+class Situation(Struct, frozen=True):
+    """What checks may look at."""
+
+    home: Home
+    environ: Mapping[str, str]
+
+
+Check = Callable[[Situation], Awaitable[list[Finding]]]
+"""A check may take `DEADLINE` seconds and may raise: both become a finding."""
+
+
+async def check_machine(situation: Situation) -> list[Finding]:
+    machine = this_machine(situation.environ)
+    kinds = (("container", machine.container), ("WSL", machine.wsl), ("Termux", machine.termux))
+    inside = "".join(f", {name}" for name, there in kinds if there)
+    text = f"{machine.system} {machine.release}, {machine.arch}{inside}"
+    if machine.termux or machine.system not in ("Linux", "macOS"):
+        return [Finding("system", "warning", text, "Not supported yet: use Linux, macOS, or WSL on Windows.")]
+    if machine.container:
+        remedy = f"Keep {situation.home.root} on a volume, or everything is gone with the container."
+        return [Finding("system", "note", text, remedy)]
+    return [Finding("system", "ok", text)]
+
+
+async def check_python(situation: Situation) -> list[Finding]:
+    version = f"Python {this_machine(situation.environ).python} at {sys.executable}"
+    missing = [name for name in REQUIRED if importlib.util.find_spec(name) is None]
+    if missing:
+        lacking = f"{version} lacks {', '.join(missing)}"
+        return [Finding("python", "broken", lacking, "Install Limpet again: make install, or pip install limpet.")]
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return [Finding("python", "warning", f"{version}, free-threaded", "Use the ordinary build of Python.")]
+    return [Finding("python", "ok", version)]
+
+
+async def check_home(situation: Situation) -> list[Finding]:
+    home = situation.home
+    root = home.root
+    if not root.exists():
+        parent = next(path for path in root.parents if path.exists())
+        if root.is_symlink() or not parent.is_dir() or not os.access(parent, os.W_OK):
+            return [Finding("home", "broken", f"{root} cannot be made", "Set LIMPET_HOME to a folder of your own.")]
+        return [Finding("home", "ok", f"{root} will be made when it is needed"), *_file_system(parent)]
+    if not root.is_dir() or not os.access(root, os.W_OK | os.X_OK):
+        return [Finding("home", "broken", f"{root} is not a writable folder", "Make it yours, or set LIMPET_HOME.")]
+    found = [Finding("home", "ok", f"{root} is writable")]
+    if stat.S_IMODE(root.stat().st_mode) & 0o077:
+        found = [Finding("home", "warning", f"others may look into {root}", f"chmod 700 {root}")]
+    if len(os.fsencode(home.run)) + 40 > SOCKET_PATH_LIMIT:
+        remedy = "Set LIMPET_HOME to a folder with a shorter path."
+        found.append(Finding("home", "warning", f"{home.run} is too long a path for sockets", remedy))
+    free = os.statvfs(root)
+    megabytes = free.f_bavail * free.f_frsize // 1_000_000
+    if megabytes < 200:
+        found.append(Finding("home", "warning", f"only {megabytes} MB are free at {root}", "Make room."))
+    return [*found, *_file_system(root)]
+
+
+def _file_system(path: Path) -> list[Finding]:
+    """SQLite in WAL mode needs shared memory, which network file systems do not have."""
+    kind = file_system_of(path)
+    if kind in NETWORK_TYPES or (kind.startswith("fuse.") and kind not in ("fuse.fuse-overlayfs", "fuse.lxcfs")):
+        remedy = "Set LIMPET_HOME to a folder on a local disk; a database on a network file system gets damaged."
+        return [Finding("file system", "broken", f"{path} is on {kind}, a network file system", remedy)]
+    return [Finding("file system", "ok", f"{path} is on {kind or 'a file system of unknown kind'}")]
+
+
+def file_system_of(path: Path, *, mounts: str = "/proc/self/mountinfo") -> str:
+    """The type of the file system that holds `path`, from the kernel's list of mounts; empty when it is not known."""
+    try:
+        lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        fields = before.split()
+        if len(fields) < 5 or not after:
+            continue
+        point = fields[4].replace("\\040", " ")
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(best):  # the later of two on one point hides the earlier
+            best, kind = point, after.split()[0]
+    return kind
+
+
+async def check_workspace(situation: Situation) -> list[Finding]:
+    try:
+        settings = load_settings(situation.home.config, situation.environ).settings
+    except ConfigError:
+        return []  # check_config says it
+    path = find_workspace(settings.agent.workspace, situation.home)
+    remedy = "Set another one: limpet config set agent.workspace PATH"
+    if path.is_symlink() and not path.exists():
+        return [Finding("workspace", "broken", f"{path} is a link to nothing", remedy)]
+    if not path.exists():
+        return [Finding("workspace", "ok", f"{path} will be made when it is needed")]
+    if not path.is_dir():
+        return [Finding("workspace", "broken", f"{path} is not a folder", remedy)]
+    if not os.access(path, os.W_OK | os.X_OK):
+        return [Finding("workspace", "broken", f"{path} is read-only", remedy)]
+    return [Finding("workspace", "ok", f"{path} is writable")]
+
+
+async def check_config(situation: Situation) -> list[Finding]:
+    path = situation.home.config
+    try:
+        loaded = load_settings(path, situation.environ)
+    except ConfigError as error:
+        return [Finding("config", "broken", str(error), error.hint)]
+    if not loaded.exists:
+        return [Finding("config", "ok", f"{path} does not exist: all defaults are in force")]
+    found = [Finding("config", "warning", text, "Correct or remove it.") for text in loaded.warnings]
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        found.append(Finding("config", "warning", f"others may read {path}", f"chmod 600 {path}"))
+    for key in literal_secrets(loaded.table):
+        remedy = "Put it into a variable or a file of mode 600 and write env:NAME or file:PATH instead."
+        found.append(Finding("secrets", "warning", f"{key} stands in {path} itself", remedy))
+    for key, reference in secret_settings(loaded.table):
+        try:
+            resolve(reference, key=key, root=situation.home.root, environ=situation.environ)
+        except ConfigError as error:
+            found.append(Finding("secrets", "broken", str(error), error.hint))
+    known = known_secrets(loaded.table, root=situation.home.root, environ=situation.environ)
+    for key in too_short(known):
+        remedy = "Use a longer one: values under 8 characters are not kept out of logs and messages."
+        found.append(Finding("secrets", "warning", f"{key} is too short to be redacted", remedy))
+    return found or [Finding("config", "ok", f"{path} is fine")]
+
+
+async def check_clock(situation: Situation) -> list[Finding]:
+    now = time.time()
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
+    remedy = "Set the clock, and let it be kept (timedatectl set-ntp true; macOS: Date & Time)."
+    if now < EARLIEST or now > EARLIEST + 50 * 365 * 86_400:
+        return [Finding("clock", "broken", f"the clock says {shown}", remedy)]
+    try:
+        written = situation.home.database.stat().st_mtime
+    except OSError:
+        written = now
+    if written > now + 3_600:
+        return [Finding("clock", "warning", f"the clock says {shown}, but the database was written later", remedy)]
+    return [Finding("clock", "ok", shown)]
+
+
+CHECKS: tuple[Check, ...] = (check_machine, check_python, check_home, check_workspace, check_config, check_clock)
+
+
+async def examine(situation: Situation, checks: Sequence[Check] = CHECKS) -> list[Finding]:
+    """The findings of all `checks`, in their order."""
+    return [finding for check in checks for finding in await run_check(check, situation)]
+
+
+async def run_check(check: Check, situation: Situation) -> list[Finding]:
+    """A boundary: a check that fails or hangs is a finding, and the others still run."""
+    name = getattr(check, "__name__", "check").removeprefix("check_")
+    try:
+        async with asyncio.timeout(DEADLINE):
+            return await check(situation)
+    except LimpetError as error:
+        return [Finding(name, "broken", str(error), error.hint)]
+    except TimeoutError:
+        return [Finding(name, "broken", f"gave no answer within {DEADLINE:g} s", "Try again when the machine is idle.")]
+    except Exception as error:
+        log.exception("the check %s failed", name)
+        return [Finding(name, "broken", f"the check itself failed: {type(error).__name__}: {error}", "Report this.")]

@@ -1,0 +1,148 @@
+"""`limpet onboard`: workspace and model in a minute. Every answer is also an option."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from msgspec import Struct
+
+from limpet.cli.group import Invocation
+from limpet.cli.terminal import say
+from limpet.config.load import Loaded
+from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
+from limpet.config.table import Key
+from limpet.config.write import set_values, write_atomically
+from limpet.errors import InputError
+from limpet.prompt.templates import seed_workspace
+
+KEY_VARIABLES = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+}
+LOCAL_SERVERS = {
+    "ollama": "http://127.0.0.1:11434/v1",
+    "lmstudio": "http://127.0.0.1:1234/v1",
+    "llamacpp": "http://127.0.0.1:8080/v1",
+    "vllm": "http://127.0.0.1:8000/v1",
+}
+LATER = "later"
+PROVIDERS = (*KEY_VARIABLES, *LOCAL_SERVERS, LATER)
+
+
+class Answers(Struct, frozen=True):
+    """What was asked. Empty = leave it as it is."""
+
+    name: str = ""
+    timezone: str = ""
+    workspace: str = ""
+    provider: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    model: str = ""
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--name", default="", help="What the agent calls you.")
+@click.option("--timezone", default="", help="Your time zone, such as Europe/Lisbon. Default: the system's.")
+@click.option("--workspace", default="", help="The folder the agent works in. Default: workspace in Limpet's home.")
+@click.option("--provider", default="", help=f"One of {', '.join(PROVIDERS)}, or a name of your own with --base-url.")
+@click.option("--api-key", default="", help="The key, or better a reference to it: env:NAME or file:PATH.")
+@click.option("--base-url", default="", help="Address of an OpenAI-compatible server, ending in /v1.")
+@click.option("--model", default="", help="The model's name at the provider. Default: Limpet chooses.")
+@click.option("--yes", is_flag=True, help="Ask nothing: take options and defaults.")
+@click.pass_obj
+def onboard(invocation: Invocation, yes: bool, **options: str) -> None:
+    """Set up workspace and model in a minute. Safe to run again: it changes what you answer and nothing else."""
+    home = invocation.home()
+    loaded = invocation.settings()
+    answers = Answers(**options)
+    if not yes and sys.stdin.isatty():
+        answers = ask(answers, loaded)
+    prepare_home(home)
+    values = decide(answers, home)
+    workspace = find_workspace(answers.workspace or loaded.settings.agent.workspace, home)
+    written = seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
+    if values:
+        set_values(home.config, values)
+    say(f"Workspace: {workspace}" + (f" (wrote {', '.join(written)})" if written else ""))
+    say(f"Settings: {home.config}" + ("" if values else " (nothing to write: all defaults)"))
+    say("Next: limpet chat, or limpet doctor when something does not work.")
+
+
+def ask(answers: Answers, loaded: Loaded) -> Answers:
+    """The answers, with what the options left open asked on the terminal. Enter keeps what is shown."""
+    say("Enter keeps what is shown in brackets. Nothing is written before the last answer.")
+    user, agent = loaded.settings.user, loaded.settings.agent
+    name = answers.name or _prompt("Your name", user.name)
+    timezone = answers.timezone or _prompt("Time zone (empty: the system's)", user.timezone)
+    workspace = answers.workspace or _prompt("Workspace (empty: in Limpet's home)", agent.workspace)
+    provider = answers.provider or _prompt(f"Model provider ({', '.join(PROVIDERS)})", likely_provider(loaded))
+    api_key = answers.api_key
+    if not api_key and provider in KEY_VARIABLES and not os.environ.get(KEY_VARIABLES[provider]):
+        api_key = click.prompt(f"Key for {provider} (not shown)", default="", show_default=False, hide_input=True)
+    base_url = answers.base_url or LOCAL_SERVERS.get(provider, "")
+    if not base_url and provider not in PROVIDERS:
+        base_url = _prompt("Address of the server, ending in /v1", "")
+    model = answers.model or ("" if provider == LATER else _prompt("Model (empty: Limpet chooses)", ""))
+    return Answers(name, timezone, workspace, provider, api_key, base_url, model)
+
+
+def _prompt(text: str, default: str) -> str:
+    return str(click.prompt(text, default=default, show_default=bool(default))).strip()
+
+
+def likely_provider(loaded: Loaded) -> str:
+    """The provider in use, else one whose key is in the environment."""
+    if loaded.settings.agent.model:
+        return loaded.settings.agent.model.partition("/")[0]
+    return next((name for name, variable in KEY_VARIABLES.items() if os.environ.get(variable)), LATER)
+
+
+def decide(answers: Answers, home: Home) -> dict[Key, object]:
+    """What goes into the file. A key that was typed goes into a file of its own. Raises `InputError`."""
+    values: dict[Key, object] = {}
+    for key, value in (
+        (("user", "name"), answers.name),
+        (("user", "timezone"), checked_zone(answers.timezone)),
+        (("agent", "workspace"), answers.workspace and str(Path(answers.workspace).expanduser().absolute())),
+    ):
+        if value:
+            values[key] = value
+    provider = answers.provider
+    if provider and provider != LATER:
+        base_url = answers.base_url or LOCAL_SERVERS.get(provider, "")
+        if provider not in PROVIDERS and not base_url:
+            raise InputError(f"{provider} is no provider Limpet knows.", hint="Give its address: --base-url URL")
+        if base_url:
+            values["providers", provider, "base_url"] = base_url
+        if reference := key_reference(provider, answers.api_key, home):
+            values["providers", provider, "api_key"] = reference
+        if answers.model:
+            values["agent", "model"] = f"{provider}/{answers.model.removeprefix(provider + '/')}"
+    return values
+
+
+def key_reference(provider: str, given: str, home: Home) -> str:
+    """The reference to write for a key: `given` when it is one, else a private file that now holds the key."""
+    variable = KEY_VARIABLES.get(provider, "")
+    if not given:
+        return f"env:{variable}" if variable and os.environ.get(variable) else ""
+    if given.startswith(("env:", "file:")):
+        return given
+    write_atomically(home.root / "secrets" / f"{provider}.key", given.strip() + "\n")
+    return f"file:secrets/{provider}.key"
+
+
+def checked_zone(name: str) -> str:
+    """`name` when there is such a time zone. Raises `InputError`."""
+    from zoneinfo import ZoneInfo  # only when one was given
+
+    try:
+        return ZoneInfo(name).key if name else ""
+    except (KeyError, ValueError, OSError):
+        raise InputError(f"There is no time zone {name}.", hint="Write it like Europe/Lisbon.") from None

@@ -1,0 +1,91 @@
+"""Text on terminals of any width, on pipes, and where the locale knows only ASCII."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from typing import Literal, TextIO
+
+Style = Literal["plain", "bold", "dim", "red", "green", "yellow"]
+CODES: dict[Style, str] = {"plain": "", "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+NARROWEST = 20
+
+
+def prepare_streams() -> None:
+    """From here on no text can fail to be printed: what a stream's encoding lacks comes out as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def say(text: str, *, error: bool = False, end: str = "\n") -> None:
+    """Print `text` for people, made harmless; to standard error when `error`."""
+    stream = sys.stderr if error else sys.stdout
+    stream.write(printable(text) + end)
+    stream.flush()
+
+
+def printable(text: str) -> str:
+    """`text` without control characters: what a model or a file says must not steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(map(_harmless, text))
+
+
+def _harmless(character: str) -> str:
+    if character in "\n\t" or character.isprintable() or character in "\u200d\u200c":  # joiners make emoji and scripts
+        return character
+    code = ord(character)
+    bidirectional = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+    if code < 0x20 or 0x7F <= code < 0xA0 or bidirectional or 0xD800 <= code <= 0xDFFF:
+        return "" if character == "\r" else "\ufffd"
+    return character
+
+
+def width() -> int:
+    """Columns to write in: those of the terminal, at least 20, 80 where there is none."""
+    return max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Only on a terminal that can, and never against NO_COLOR."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb" and stream.isatty()
+
+
+def paint(text: str, style: Style, *, stream: TextIO) -> str:
+    """`text` in a colour or weight, where `stream` shows one."""
+    return f"\x1b[{CODES[style]}m{text}\x1b[0m" if CODES[style] and wants_colour(stream) else text
+
+
+def wrapped(text: str, *, indent: str = "", columns: int = 0) -> str:
+    """`text` in lines that fit, each after `indent`. Long words (paths, keys) are left whole for copying."""
+    room = max(NARROWEST, columns or width())
+    lines: list[str] = []
+    for line in text.splitlines() or [""]:
+        lines += textwrap.wrap(
+            line,
+            room,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [indent.rstrip()]
+    return "\n".join(lines)
+
+
+def pairs(rows: Iterable[tuple[str, str]], *, columns: int = 0) -> str:
+    """Names and texts side by side where both fit, else one below the other."""
+    table = list(rows)
+    room = columns or width()
+    left = max((len(name) for name, _ in table), default=0) + 2
+    if room - left < NARROWEST:
+        return "\n".join(f"{name}\n{wrapped(text, indent='  ', columns=room)}" for name, text in table)
+    lines: list[str] = []
+    for name, text in table:
+        first, *rest = wrapped(text, columns=room - left).splitlines() or [""]
+        lines += [f"{name:<{left}}{first}".rstrip(), *(" " * left + line for line in rest)]
+    return "\n".join(lines)

@@ -1,0 +1,141 @@
+"""`limpet doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from limpet.cli import run
+from limpet.cli.doctor import (
+    CHECKS,
+    Check,
+    Finding,
+    Situation,
+    check_config,
+    check_home,
+    check_workspace,
+    examine,
+    file_system_of,
+)
+from limpet.config.paths import Home
+from limpet.errors import SandboxError
+
+EXTRA = f"{__name__}:check_extra"
+
+
+async def check_extra(situation: Situation) -> list[Finding]:
+    return [Finding("extra", "broken", "a wheel is off", "Put it on.")]
+
+
+async def check_crash(situation: Situation) -> list[Finding]:
+    raise ZeroDivisionError("oops")
+
+
+async def check_refusal(situation: Situation) -> list[Finding]:
+    raise SandboxError("no namespaces", hint="Allow them.")
+
+
+def findings(check: Check, root: Path, text: str | None = None) -> list[Finding]:
+    home = Home(root=root, config=root / "config.toml")
+    if text is not None:
+        home.config.write_text(text)
+        home.config.chmod(0o600)
+    return asyncio.run(check(Situation(home=home, environ={"PATH": os.environ["PATH"]})))
+
+
+def test_a_fresh_machine_is_well(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["doctor"])
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert not home.exists(), "looking changes nothing"
+    for check in CHECKS:
+        name = check.__name__.removeprefix("check_").replace("machine", "system")
+        assert f"{name}:" in out
+
+
+def test_what_is_broken_is_exit_1_with_its_remedy(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor"], checks=[EXTRA]) == 1
+    out = capsys.readouterr().out
+    assert "BROKEN extra:\n    a wheel is off\n    -> Put it on." in out
+    assert "1 broken" in out
+
+
+def test_json_is_one_object(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--json"], checks=[EXTRA]) == 1
+    report = msgspec.json.decode(capsys.readouterr().out)
+    assert report["broken"] == 1
+    assert report["findings"][-1] == {
+        "check": "extra",
+        "level": "broken",
+        "text": "a wheel is off",
+        "remedy": "Put it on.",
+    }
+
+
+def test_a_check_that_fails_is_a_finding_and_the_others_run(tmp_path: Path) -> None:
+    home = Home(root=tmp_path, config=tmp_path / "config.toml")
+    found = asyncio.run(examine(Situation(home=home, environ={}), [check_crash, check_refusal, check_extra]))
+    assert [finding.level for finding in found] == ["broken"] * 3
+    assert "ZeroDivisionError: oops" in found[0].text
+    assert found[1] == Finding("refusal", "broken", "no namespaces", "Allow them.")
+
+
+def test_every_finding_that_is_not_fine_has_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert findings(check_home, tmp_path / "file")[0].level == "broken"
+    assert findings(check_home, tmp_path / "file" / "below")[0].level == "broken"
+    assert findings(check_home, tmp_path / ("long" * 40))[0].level == "ok"
+    tmp_path.chmod(0o755)
+    warning = findings(check_home, tmp_path)[0]
+    assert (warning.level, warning.remedy) == ("warning", f"chmod 700 {tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("text", "level", "words"),
+    [
+        ("", "ok", "is fine"),
+        ("[agent]\nmodle = 1\n", "warning", "agent.modle"),
+        ("[agent]\nmodel = 1\n", "broken", "line 2, agent.model"),
+        ("[providers.x]\napi_key = 'sk-123456789'\n", "warning", "providers.x.api_key stands in"),
+        ("[providers.x]\napi_key = 'env:NOT_SET'\n", "broken", "NOT_SET is not set"),
+        ("[providers.x]\napi_key = 'file:key'\n", "broken", "cannot be read"),
+    ],
+)
+def test_the_configuration_is_judged(tmp_path: Path, text: str, level: str, words: str) -> None:
+    found = findings(check_config, tmp_path, text)
+    assert (found[0].level, len(found)) == (level, 1)
+    assert words in found[0].text
+    assert found[0].remedy or level == "ok"
+
+
+def test_a_short_secret_is_told(tmp_path: Path) -> None:
+    (tmp_path / "pin").write_text("1234")
+    (found,) = findings(check_config, tmp_path, "[providers.x]\napi_key = 'file:pin'\n")
+    assert "too short to be redacted" in found.text
+
+
+def test_the_workspace_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name, level in (("file", "broken"), ("link", "broken"), ("new", "ok")):
+        (found,) = findings(check_workspace, tmp_path, f"[agent]\nworkspace = '{tmp_path / name}'\n")
+        assert found.level == level
+
+
+def test_the_file_system_of_a_path_is_known(tmp_path: Path) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        f"2 1 0:5 / {tmp_path}/my\\040share rw - nfs4 server:/x rw\n"
+        f"3 1 0:6 / {tmp_path}/my\\040share/in rw - tmpfs none rw\n"
+        "broken line\n"
+    )
+    kinds = [
+        file_system_of(tmp_path / name, mounts=str(mounts)) for name in ("my share/a", "my share/in/b", "my sharex", "")
+    ]
+    assert kinds == ["nfs4", "tmpfs", "ext4", "ext4"]
+    assert file_system_of(tmp_path, mounts=str(tmp_path / "nothing")) == ""

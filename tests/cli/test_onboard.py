@@ -1,0 +1,66 @@
+"""`limpet onboard`, answered by options."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from limpet.cli import run
+from limpet.config.load import load_settings
+
+
+def test_without_answers_it_makes_a_workspace_and_writes_no_settings(home: Path) -> None:
+    assert run(["onboard", "--yes"]) == 0
+    assert (home / "workspace" / "BOOTSTRAP.md").exists()
+    assert not (home / "config.toml").exists()
+
+
+def test_every_answer_is_an_option(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-from-environment")
+    workspace = tmp_path / "notes"
+    answers = ["--name", "Ada", "--timezone", "Europe/Lisbon", "--workspace", str(workspace)]
+    assert run(["onboard", "--yes", *answers, "--provider", "openai", "--model", "gpt-5"]) == 0
+    settings = load_settings(home / "config.toml", {}).settings
+    assert (settings.user.name, settings.user.timezone) == ("Ada", "Europe/Lisbon")
+    assert settings.agent.workspace == str(workspace)
+    assert settings.agent.model == "openai/gpt-5"
+    assert settings.providers["openai"].api_key == "env:OPENAI_API_KEY"
+    assert (workspace / "SOUL.md").exists()
+
+
+def test_a_key_goes_into_a_private_file(home: Path) -> None:
+    assert run(["onboard", "--yes", "--provider", "anthropic", "--api-key", "sk-ant-secret"]) == 0
+    file = home / "secrets" / "anthropic.key"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "sk-ant-secret" not in (home / "config.toml").read_text()
+    assert load_settings(home / "config.toml", {}).settings.providers["anthropic"].api_key.startswith("file:")
+
+
+def test_running_again_changes_only_what_is_answered(home: Path) -> None:
+    assert run(["onboard", "--yes", "--name", "Ada", "--provider", "ollama"]) == 0
+    (home / "workspace" / "BOOTSTRAP.md").unlink()
+    (home / "workspace" / "SOUL.md").write_text("mine")
+    assert run(["onboard", "--yes", "--name", "Eve"]) == 0
+    settings = load_settings(home / "config.toml", {}).settings
+    assert settings.user.name == "Eve"
+    assert settings.providers["ollama"].base_url == "http://127.0.0.1:11434/v1"
+    assert not (home / "workspace" / "BOOTSTRAP.md").exists()
+    assert (home / "workspace" / "SOUL.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--timezone", "Atlantis"], "no time zone Atlantis"),
+        (["--provider", "unheard"], "no provider Limpet knows"),
+        (["--workspace", "/dev/null"], "not a folder"),
+    ],
+)
+def test_an_answer_that_will_not_do_writes_nothing(
+    home: Path, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["onboard", "--yes", *options]) == 2
+    assert words in capsys.readouterr().err
+    assert not (home / "config.toml").exists()
