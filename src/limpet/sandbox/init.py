@@ -15,12 +15,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from _signal import SIG_DFL, SIGKILL, SIGSTOP, signal  # `signal` itself would import `enum` and what it needs
 from _thread import start_new_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from signal import SIG_DFL, SIGKILL, SIGSTOP, signal
+else:
+    from _signal import SIG_DFL, SIGKILL, SIGSTOP, signal  # `signal` imports `enum`, which is half of the start
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 OPEN_FILES = 4096

@@ -92,7 +92,14 @@ def sync_folder(folder: int) -> None:
 
 
 def compare(intent: FileIntent) -> Literal["done", "before", "unknown"]:
-    """What became of an intent whose outcome was not recorded, by the file's hash now. Never raises `OSError`."""
+    """What became of an intent whose outcome was not recorded, by the file's hash now. Never raises `OSError`.
+
+    Of a folder or link that was to be deleted the intent's `before` is `folder` or `link`.
+    """
+    if intent.before == "folder" and os.path.isdir(intent.path):
+        return "before"
+    if intent.before == "link" and os.path.islink(intent.path):
+        return "before"
     try:
         fd = os.open(intent.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

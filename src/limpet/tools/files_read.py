@@ -68,8 +68,8 @@ def decode(data: bytes) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         place = body.count(b"\n", 0, error.start) + 1
         return body.decode("utf-8", "replace"), (
-            f"\n[Not all of the file is UTF-8 (first on line {place}): such bytes are shown as \ufffd; "
-            "edit_file would refuse them.]"
+            f"\n[Not all of the file is UTF-8 (first on line {place}): such bytes are shown as \ufffd. "
+            "edit_file leaves them as they are; write_file would lose them.]"
         )
 
 

@@ -39,16 +39,16 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
 async def delete_path(context: ToolContext, path: str) -> ToolResult:
     """Delete a file or folder by moving it to the trash, from which the owner can bring it back."""
     with Root(context.workspace) as root:
-        spot = root.target(path)
+        spot = root.target(path, link_itself=True)
         if spot.kind == "missing":
             raise missing(path)
-        was = digest(read_bytes(spot)) if spot.kind == "file" else f"folder {spot.relative}"
+        was = digest(read_bytes(spot)) if spot.kind == "file" else spot.kind
         if spot.kind == "file":
             check_unchanged(spot, was, context)
         trash = f"{STATE}/trash/{re.sub(r'[^A-Za-z0-9._-]', '_', context.key) or 'call'}"
         await context.starting(FileIntent(path=spot.path, before=was, after=""))
         kept = _move(root, spot, trash)
-    what = "folder " if spot.kind == "folder" else ""
+    what = "" if spot.kind == "file" else f"{spot.kind} "
     return text_result(
         f"deleted {what}{spot.relative} (kept in {kept})",
         details=Details(summary=f"deleted {spot.relative}", path=spot.path),

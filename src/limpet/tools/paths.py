@@ -22,7 +22,7 @@ from limpet.errors import PathRefusedError, ToolError
 STATE = ".limpet"
 """Folder of Limpet's own state in a workspace: hidden from listings, never changed by a tool's path."""
 
-Kind = Literal["file", "folder", "missing"]
+Kind = Literal["file", "folder", "link", "missing"]
 
 _LINKS = 40
 """Links followed on one path, as Linux does."""
@@ -66,6 +66,11 @@ class Root:
                 os.close(fd)
         self._held = []
 
+    @property
+    def fd(self) -> int:
+        """The open folder itself."""
+        return self._fd
+
     def find(self, path: str, *, reading: bool = False) -> Spot:
         """Where `path` leads. Reading also tries the spellings that macOS and chat apps make of a name.
 
@@ -80,9 +85,12 @@ class Root:
                 return other
         return spot
 
-    def target(self, path: str) -> Spot:
-        """As `find`, for a path about to be changed: not the root itself, nothing of Limpet's own state."""
-        spot = self.find(path)
+    def target(self, path: str, *, link_itself: bool = False) -> Spot:
+        """As `find`, for a path about to be changed: not the root itself, nothing of Limpet's own state.
+
+        With `link_itself` a link at the end of the path is not followed.
+        """
+        spot = self._walk(self._parts(path), path, link_itself=link_itself)
         if spot.name == ".":
             raise PathRefusedError(f"{path!r} is the workspace itself")
         if spot.relative.split("/", 1)[0] == STATE:
@@ -96,12 +104,17 @@ class Root:
         parts = self._parts(path)
         for count in range(1, len(parts)):
             spot = self._walk(parts[:count], path)
+            if spot.folder < 0:
+                raise ToolError(f"{path!r}: a link on its way leads to a folder that does not exist")
             if spot.kind == "missing":
                 with suppress(FileExistsError):
                     os.mkdir(spot.name, dir_fd=spot.folder)
             elif spot.kind == "file":
                 raise ToolError(f"{path!r}: {spot.relative} is a file, not a folder")
-        return self.target(path)
+        spot = self.target(path)
+        if spot.folder < 0:
+            raise ToolError(f"{path!r}: a link on its way leads to a folder that does not exist")
+        return spot
 
     def state_folder(self, path: str) -> int:
         """The open folder `path` of Limpet's own state, made when missing; never through a link."""
@@ -131,7 +144,7 @@ class Root:
             hint="Use a path relative to the workspace.",
         )
 
-    def _walk(self, parts: list[str], shown: str) -> Spot:
+    def _walk(self, parts: list[str], shown: str, *, link_itself: bool = False) -> Spot:
         todo = [part for part in reversed(parts) if part not in ("", ".")]
         folder_wanted = bool(parts) and parts[-1] == ""
         stack: list[tuple[int, str]] = [(self._fd, "")]
@@ -149,6 +162,8 @@ class Root:
                     return self._missing(stack, part, todo, shown)
                 return self._spot(stack, part, "missing")
             if stat.S_ISLNK(status.st_mode):
+                if link_itself and not todo:
+                    return self._spot(stack, part, "link")
                 links += 1
                 if links > _LINKS:
                     raise PathRefusedError(f"{shown!r} is refused: too many links on its way")

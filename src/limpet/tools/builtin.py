@@ -1,0 +1,26 @@
+"""The built-in tools, in the order in which models are told of them."""
+
+from __future__ import annotations
+
+from limpet.sandbox.run import Sandbox
+from limpet.toolkit.schema import FunctionTool
+from limpet.tools.exec import ExecSettings, make_exec
+from limpet.tools.files_edit import edit_file
+from limpet.tools.files_read import read_file
+from limpet.tools.files_search import find_files, grep, list_dir
+from limpet.tools.files_write import delete_path, write_file
+
+
+def builtin(*, sandbox: Sandbox, settings: ExecSettings | None = None, tiny: bool = False) -> tuple[FunctionTool, ...]:
+    """All of them by name; `tiny` tells them in the shortest words, for small windows."""
+    tools = (
+        delete_path,
+        edit_file,
+        make_exec(sandbox, settings or ExecSettings()),
+        find_files,
+        grep,
+        list_dir,
+        read_file,
+        write_file,
+    )
+    return tuple(one.tiny() for one in tools) if tiny else tools

@@ -1,0 +1,84 @@
+"""`edit_file`: replace parts of a text file; everything else stays byte for byte."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import Annotated
+
+from limpet.errors import ToolError
+from limpet.toolkit.schema import tool
+from limpet.toolkit.truncate import head
+from limpet.tools.disk import check_unchanged, digest, replace
+from limpet.tools.edits import Edit, apply
+from limpet.tools.paths import Root, missing, read_bytes
+from limpet.tools.sniff import what_binary
+from limpet.types.ports import ToolContext
+from limpet.types.tool import Details, ToolResult, text_result
+
+_BOM = b"\xef\xbb\xbf"
+_LARGEST = 16 * 1024 * 1024
+_DIFF_LINES = 80
+_DIFF_CHARS = 4_000
+
+
+@tool(effect="file", writes=("path",), brief="Replace text in a file.")
+async def edit_file(
+    context: ToolContext,
+    path: str,
+    old: Annotated[str, "text as it stands, unique"] = "",
+    new: str = "",
+    replace_all: bool = False,
+    edits: Annotated[list[Edit] | None, "several at once, instead of old/new"] = None,
+) -> ToolResult:
+    """Replace text in a file: old must occur exactly once (or set replace_all). Line ends and encoding are kept."""
+    wanted = _wanted(old, new, replace_all, edits)
+    with Root(context.workspace) as root:
+        spot = root.target(path)
+        if spot.kind == "missing":
+            raise missing(path)
+        if spot.kind == "folder":
+            raise ToolError(f"{path!r} is a folder")
+        before = read_bytes(spot, limit=_LARGEST + 1)
+        _check_editable(before, spot.relative)
+        check_unchanged(spot, digest(before), context)
+        mark = _BOM if before.startswith(_BOM) else b""
+        text = before[len(mark) :].decode("utf-8", "surrogateescape")
+        after, lines = apply(text, wanted)
+        data = mark + after.encode("utf-8", "surrogateescape")
+        intent = await replace(spot, data, before=before, context=context)
+    diff = _diff(text, after, spot.relative)
+    shown = head(diff, lines=_DIFF_LINES, chars=_DIFF_CHARS)
+    more = "" if shown.whole else "[The rest of the diff is left out.]"
+    where = ", ".join(str(line) for line in lines[:20])
+    did = f"edited {spot.relative}: {len(lines)} replacement{'s' * (len(lines) != 1)} (line {where})"
+    return text_result(
+        f"{did}\n{shown.head}{more}",
+        details=Details(summary=did, path=intent.path, sha256=intent.after, diff=diff),
+    )
+
+
+def _wanted(old: str, new: str, replace_all: bool, edits: list[Edit] | None) -> list[Edit]:
+    if edits and old:
+        raise ToolError("give either old and new, or edits, not both; nothing was changed")
+    return edits or [Edit(old, new, replace_all)]
+
+
+def _check_editable(data: bytes, name: str) -> None:
+    if len(data) > _LARGEST:
+        raise ToolError(f"{name} is over {_LARGEST:,} bytes", hint="Change it with exec (sed, python3).")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ToolError(f"{name} is UTF-16", hint="Convert it to UTF-8 with exec (iconv) first.")
+    kind = what_binary(data)
+    if kind:
+        raise ToolError(f"{name} is not text: {kind}")
+
+
+def _diff(before: str, after: str, name: str) -> str:
+    """Unified diff with 4 lines of context. Line ends and stray bytes are not shown."""
+    lines = unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}", n=4, lineterm="")
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace").decode("utf-8")
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
