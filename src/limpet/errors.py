@@ -188,3 +188,9 @@ class LeaseLostError(LeaseError):
 
 class TurnStopped(LimpetError):
     exit_code = 130
+
+
+def exit_code_of(name: str) -> int:
+    """The exit code of the error class called `name`, as the log of a failed turn names it; 1 for any other."""
+    found = globals().get(name)
+    return found.exit_code if isinstance(found, type) and issubclass(found, LimpetError) else LimpetError.exit_code

@@ -23,6 +23,7 @@ from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
 from limpet.types.envelope import Address, Inbound, InboxRow
 from limpet.types.ids import new_id
+from limpet.types.message import Sampling
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -44,13 +45,14 @@ class OneModel:
 class PlainPrompting:
     """`Prompting` with a fixed prompt; `notes` are what it says has changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        self.tools = tools
         self.notes: list[Note] = []
 
-    def snapshot(self, profile: Profile, tools: Sequence[Tool], *, reason: str) -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
         return PromptEntry(
             sections=(Section("identity", "You are Limpet."),),
-            tools=tuple(tool.spec for tool in tools),
+            tools=tuple(tool.spec for tool in self.tools),
             model=profile.reference,
             reason=reason,
         )
@@ -142,13 +144,14 @@ async def home(
         nudges=nudges,
         clock=FakeClock(),
         models=OneModel(model),
-        prompting=PlainPrompting(),
+        prompting=PlainPrompting(tools),
         tools=tools,
         policy=Allow(),
         approvals=Nobody(),
         redactor=NoSecrets(),
         blobs=BlobStore(str(folder / "blobs"), database),
         limits=limits or Limits(),
+        sampling=Sampling(),
         locks=PathLocks(),
         emit=trace.emit,
     )

@@ -7,6 +7,8 @@ calls that have no result.
 
 from __future__ import annotations
 
+from contextlib import aclosing
+
 from msgspec import Struct
 
 from limpet.agent.execute import Execution
@@ -90,20 +92,21 @@ async def _ask(loop: Loop, *, tool_choice: ToolChoice = "auto") -> Done:
     """One request; its deltas go to the watchers, its answer is returned."""
     loop.control.shown.clear()
     request = await loop.view.request(tool_choice=tool_choice)
-    async for event in loop.model.stream(request):
-        match event:
-            case Done():
-                loop.budget.count(event.message.usage)
-                if warning := loop.budget.warning():
-                    loop.emit(Notice(warning, level="warning"))
-                return event
-            case TextDelta():
-                loop.control.shown.append(event.text)
-            case AnswerReset():
-                loop.control.shown.clear()
-            case _:
-                pass
-        loop.emit(event)
+    async with aclosing(loop.model.stream(request)) as events:
+        async for event in events:
+            match event:
+                case Done():
+                    loop.budget.count(event.message.usage)
+                    if warning := loop.budget.warning():
+                        loop.emit(Notice(warning, level="warning"))
+                    return event
+                case TextDelta():
+                    loop.control.shown.append(event.text)
+                case AnswerReset():
+                    loop.control.shown.clear()
+                case _:
+                    pass
+            loop.emit(event)
     raise UpstreamError("The answer ended without its end mark.", provider=loop.model.profile.provider)
 
 

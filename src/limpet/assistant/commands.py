@@ -21,7 +21,7 @@ from limpet.store import commits, entries, inbox, outbox, sessions, turns, usage
 from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
-from limpet.types.entry import ModelChange
+from limpet.types.entry import ModelChange, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.ids import new_id
 from limpet.types.ports import Model
@@ -155,11 +155,10 @@ async def _context(order: Order) -> str:
 
 async def context(conversation: Talk) -> str:
     """The sections of the next request with their estimated tokens, as a table in plain text."""
-    services = conversation.services
-    model = await services.models.get(conversation.model_reference())
+    model = await conversation.services.models.get(conversation.model_reference())
     profile = model.profile
     log = conversation.log(model)
-    prompt = log.prompt or services.prompting.snapshot(profile, services.tools, reason="preview")
+    prompt = await current_prompt(conversation)
     rows = [(section.name, estimate(section.text)) for section in prompt.sections]
     tools = sum(estimate(f"{tool.name} {tool.description} {bytes(tool.parameters).decode()}") for tool in prompt.tools)
     said = sum(estimate(plain(message)) for message in log.messages())
@@ -171,6 +170,13 @@ async def context(conversation: Talk) -> str:
     lines = [f"{name:<{width}}  {tokens:>7}" for name, tokens in rows]
     made = f"snapshot: {prompt.tier}, {prompt.reason}"
     return "\n".join([*lines, f"{'total':<{width}}  {total:>7}{window} tokens (estimated)", made])
+
+
+async def current_prompt(conversation: Talk) -> PromptEntry:
+    """The snapshot that the next request uses, or would use if it were the first."""
+    model = await conversation.services.models.get(conversation.model_reference())
+    prompt = conversation.log(model).prompt
+    return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview")
 
 
 async def _new(order: Order) -> str:

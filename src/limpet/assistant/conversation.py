@@ -185,11 +185,11 @@ class Conversation:
         """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed."""
         prompting, profile = self.services.prompting, model.profile
         if log.prompt is None:
-            return (prompting.snapshot(profile, self.services.tools, reason="new session"),)
+            return (prompting.snapshot(profile, reason="new session"),)
         if log.prompt.model != profile.reference:
-            return (prompting.snapshot(profile, self.services.tools, reason=f"model is now {profile.reference}"),)
+            return (prompting.snapshot(profile, reason=f"model is now {profile.reference}"),)
         if reason := prompting.stale(log.prompt):
-            return (prompting.snapshot(profile, self.services.tools, reason=reason),)
+            return (prompting.snapshot(profile, reason=reason),)
         return prompting.changes(log.prompt, log.told)
 
     def _writer(self, lease: Lease, name: str) -> TurnWriter:

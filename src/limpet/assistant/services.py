@@ -13,6 +13,7 @@ from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
+from limpet.types.message import Sampling
 from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
 
@@ -28,8 +29,11 @@ class Models(Protocol):
 class Prompting(Protocol):
     """Called for what the model is told; provided by `app` over `prompt`."""
 
-    def snapshot(self, profile: Profile, tools: Sequence[Tool], *, reason: str) -> PromptEntry:
-        """The prompt as the workspace is now. Raises `UserError` when the model's window is too small for any."""
+    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
+        """The prompt, tools included, as the workspace is now.
+
+        Raises `UserError` when the model's window is too small for any.
+        """
         ...
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
@@ -63,5 +67,6 @@ class Services:
     redactor: Redactor
     blobs: Blobs
     limits: Limits
+    sampling: Sampling
     locks: PathLocks
     emit: Emit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.agent import loop
 from limpet.agent.execute import Execution
@@ -63,7 +63,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
     return Loop(
-        view=SessionView(turn.log, session=turn.writer.lease.session, sampling=_sampling(profile)),
+        view=SessionView(turn.log, session=turn.writer.lease.session, sampling=sampling(services.sampling, profile)),
         model=turn.model,
         execution=Execution(
             services.tools,
@@ -111,9 +111,11 @@ def result_limit(window: int) -> int:
     return min(cap, int(tokens * 3 * 0.3))
 
 
-def _sampling(profile: Profile) -> Sampling:
-    """The provider's own defaults, but a cool head where a local model is given tools (DESIGN 13)."""
-    return Sampling(temperature=0.3) if profile.local and profile.tools else Sampling()
+def sampling(settings: Sampling, profile: Profile) -> Sampling:
+    """The owner's settings; where they say nothing, a cool head for a local model with tools (DESIGN 13)."""
+    if settings.temperature is None and profile.local and profile.tools:
+        return structs.replace(settings, temperature=0.3)
+    return settings
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:

@@ -20,9 +20,11 @@ def run(
     *,
     commands: Mapping[str, tuple[str, str]] = COMMANDS,
     checks: Sequence[str] = (),
+    opener: str = "",
 ) -> int:
     """Run the command that `arguments` (by default those of the process) name; gives the exit code.
 
+    `opener` names (`module:function`) what opens the assistant, see `cli.door`.
     `checks` names (`module:function`) what `limpet doctor` looks at beside its own; see `cli.doctor.Check`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -31,4 +33,4 @@ def run(
         return 0
     from limpet.cli.group import execute  # imports click, which --version must not pay for
 
-    return execute(given, commands=commands, checks=tuple(checks))
+    return execute(given, commands=commands, checks=tuple(checks), opener=opener)

@@ -25,6 +25,7 @@ class Invocation(Struct, frozen=True):
 
     config: str = ""
     checks: tuple[str, ...] = ()
+    opener: str = ""
 
     def home(self) -> Home:
         """Where everything lives. Raises `UserError`."""
@@ -92,18 +93,26 @@ def load(target: str) -> object:
 def _limpet(context: click.Context, config: str, verbose: bool) -> None:
     """Limpet, a personal agent that lives on your own machine and never loses anything."""
     given = context.ensure_object(Invocation)
-    context.obj = Invocation(config=config, checks=given.checks)
+    context.obj = Invocation(config=config, checks=given.checks, opener=given.opener)
     if verbose:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
 
 
-def execute(arguments: Sequence[str], *, commands: Mapping[str, tuple[str, str]], checks: tuple[str, ...] = ()) -> int:
+def execute(
+    arguments: Sequence[str],
+    *,
+    commands: Mapping[str, tuple[str, str]],
+    checks: tuple[str, ...] = (),
+    opener: str = "",
+) -> int:
     """Run one command line; gives the exit code. Errors of the tree and of usage are told, never raised."""
     prepare_streams()
     group = LazyGroup(commands, callback=_limpet)
     try:
         # Not `group.main`: it would end the process by itself on a broken pipe.
-        with group.make_context("limpet", list(arguments) or ["--help"], obj=Invocation(checks=checks)) as context:
+        with group.make_context(
+            "limpet", list(arguments) or ["--help"], obj=Invocation(checks=checks, opener=opener)
+        ) as context:
             code: object = group.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -40,14 +40,18 @@ def tier_for(window: int) -> Tier:
     return "tiny" if 0 < window < FULL_FROM else "full"
 
 
-def build(context: PromptContext, tools: tuple[ToolSpec, ...], *, reason: str = "new session") -> Built:
+def build(
+    context: PromptContext, tools: tuple[ToolSpec, ...], *, model: str = "", reason: str = "new session"
+) -> Built:
     """The prompt for a session. `tools` go in as they are: their order and wording are the caller's.
 
     Raises `NoModelError` when the window is too small even for the tiny tier.
     """
     tier: Tier = "none" if context.mode == "none" else tier_for(context.window)
     sections = Sections(context, tier=tier, with_tools=bool(tools))
-    entry = PromptEntry(sections=sections.build(), tools=tools, tier=tier, mode=context.mode, reason=reason)
+    entry = PromptEntry(
+        sections=sections.build(), tools=tools, tier=tier, mode=context.mode, model=model, reason=reason
+    )
     needed = tokens_of(entry) + max(LEAST_ROOM, context.window // 4)
     if 0 < context.window < needed:
         raise NoModelError(

@@ -1,0 +1,6 @@
+"""`python -m limpet`."""
+
+from limpet.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""Where the program begins. Kept light: `limpet --version` pays for nothing else; `wiring` builds the rest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from limpet import cli
+
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "agent": ("limpet.cli.agent_command:agent", "One turn: say something, print the answer."),
+    "chat": ("limpet.cli.chat_command:chat", "A conversation on this terminal."),
+    "sessions": ("limpet.cli.sessions_command:sessions_group", "List, show and export conversations."),
+    "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
+    **cli.COMMANDS,
+}
+"""Every command: name to (`module:function`, what it does in a line)."""
+
+CHECKS = ("limpet.checks:check_sandbox", "limpet.checks:check_model", "limpet.checks:check_database")
+"""What `limpet doctor` looks at beside the checks of `cli.doctor`."""
+
+
+def main() -> None:
+    """The console script `limpet`."""
+    sys.exit(cli.run(commands=COMMANDS, checks=CHECKS, opener="limpet.wiring:open_assistant"))

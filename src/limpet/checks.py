@@ -1,0 +1,71 @@
+"""What `limpet doctor` looks at that needs more than the command line: sandbox, model, database."""
+
+from __future__ import annotations
+
+import asyncio
+
+import apsw
+
+from limpet.cli.doctor import Finding, Situation
+from limpet.config.load import load_settings
+from limpet.errors import LimpetError
+from limpet.llm.choose import choose
+from limpet.llm.local import true_window
+from limpet.prompt.snapshot import tier_for
+from limpet.sandbox.probe import probe
+from limpet.wiring import model_settings
+
+
+async def check_sandbox(situation: Situation) -> list[Finding]:
+    """Whether commands are isolated, and which limits hold."""
+    report = await probe()
+    limits = "; ".join(report.limits)
+    if report.kind == "none":
+        return [Finding("sandbox", "warning", f"every command will ask: {report.reason} ({limits})", report.remedy)]
+    return [Finding("sandbox", "ok", f"{report.kind} {report.version} at {report.path} ({limits})")]
+
+
+async def check_model(situation: Situation) -> list[Finding]:
+    """Which model speaks when none is named, and its true window."""
+    loaded = load_settings(situation.home.config, situation.environ)
+    try:
+        choice = await choose(model_settings(loaded, situation.home, situation.environ), situation.environ)
+    except LimpetError as error:
+        return [Finding("model", "broken", str(error), error.hint)]
+    profile = choice.profile
+    findings = [Finding("model", "ok", choice.reason)]
+    told = await true_window(profile) if profile.local and profile.wire != "embedded" else 0
+    if told and profile.window and told < profile.window:
+        remedy = f"Raise it in the server (Ollama: OLLAMA_CONTEXT_LENGTH={profile.window}), or set the smaller one."
+        findings.append(
+            Finding("window", "broken", f"the server gives {told} tokens, {profile.window} are configured", remedy)
+        )
+    elif window := told or profile.window:
+        findings.append(Finding("window", "ok", f"{window} tokens, so the prompt is the {tier_for(window)} one"))
+    return findings
+
+
+async def check_database(situation: Situation) -> list[Finding]:
+    """Whether the database is whole."""
+    path = situation.home.database
+    if not path.exists():
+        return [Finding("database", "ok", f"{path} will be made when it is needed")]
+    try:
+        faults = await asyncio.to_thread(_integrity, str(path))
+    except apsw.Error as error:
+        faults = [str(error)]
+    if faults != ["ok"]:
+        remedy = "Copy it away, then restore a backup; copies from before upgrades lie beside it (*.bak)."
+        return [Finding("database", "broken", f"{path} is damaged: {'; '.join(faults[:3])}", remedy)]
+    return [Finding("database", "ok", f"{path} is whole (SQLite {apsw.sqlite_lib_version()})")]
+
+
+def _integrity(path: str) -> list[str]:
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.set_busy_timeout(10_000)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        rows: list[tuple[str]] = connection.execute("PRAGMA quick_check(5)").fetchall()  # pyright: ignore
+        return [row[0] for row in rows]
+    finally:
+        connection.close()

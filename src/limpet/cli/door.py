@@ -1,0 +1,54 @@
+"""The door: what a command asks for when it needs the assistant, and who opens it.
+
+Commands stand below the composition root, so they are given its opener by name (`Invocation.opener`).
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeGuard
+
+from msgspec import Struct
+
+from limpet.assistant.services import Services
+from limpet.cli.group import Invocation, load
+from limpet.types.ports import Approvals, Emit
+
+
+class Entrance(Struct, frozen=True):
+    """`model` is a reference (`provider/model`) or empty; `conversation` is False for one turn (no BOOTSTRAP).
+
+    `announce` says which model was chosen when the owner did not name one.
+    """
+
+    emit: Emit
+    approvals: Approvals
+    model: str = ""
+    agent: str = "main"
+    conversation: bool = True
+    announce: bool = True
+
+
+class Opener(Protocol):
+    """Builds the services of this process and ends them again; provided by `wiring`."""
+
+    def __call__(self, invocation: Invocation, entrance: Entrance) -> AbstractAsyncContextManager[Services]: ...
+
+
+class Nobody:
+    """Approvals where there is nobody to ask: no, at once."""
+
+    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
+        return False
+
+
+def opener(invocation: Invocation) -> Opener:
+    """The opener that the composition root has named."""
+    found = load(invocation.opener)
+    if not _is_opener(found):
+        raise TypeError(f"{invocation.opener} is no opener")
+    return found
+
+
+def _is_opener(value: object) -> TypeGuard[Opener]:
+    return callable(value)

@@ -1,0 +1,82 @@
+"""What a person on a terminal sees of a turn while it runs, and the same as JSON lines for programs."""
+
+from __future__ import annotations
+
+import sys
+from typing import TextIO
+
+import msgspec
+
+from limpet.cli.terminal import paint, printable, width
+from limpet.types.event import AnswerReset, Event, Notice, TextDelta, ToolBegan, ToolEnded, ToolProgress, TurnEnded
+
+_encoder = msgspec.json.Encoder()
+
+
+class JsonView:
+    """Every event as one line of JSON on standard output."""
+
+    def emit(self, event: Event) -> None:
+        sys.stdout.write(_encoder.encode(event).decode() + "\n")
+        sys.stdout.flush()
+
+
+class TerminalView:
+    """Notices and tools on `notes` (standard error), the answer as it comes on `out` when it is `live`."""
+
+    def __init__(self, out: TextIO, notes: TextIO, *, live: bool) -> None:
+        self._out = out
+        self._notes = notes
+        self._live = live
+        self._shown = ""
+        self._midline = False
+        self._names: dict[str, str] = {}
+
+    def emit(self, event: Event) -> None:
+        match event:
+            case TextDelta(text=text) if self._live:
+                self._out.write(printable(text))
+                self._out.flush()
+                self._shown += text
+                self._midline = not text.endswith("\n")
+            case AnswerReset(reason=reason):
+                self._shown = ""
+                self._note(f"[once more: {reason}]")
+            case Notice(text=text, level=level):
+                self._note(text if level == "info" else f"! {text}")
+            case ToolBegan(call=call, name=name, arguments=arguments):
+                self._shown = ""
+                self._names[call] = f"{name} {arguments}"
+            case ToolProgress(text=text):
+                self._note(f"  {text}")
+            case ToolEnded(call=call, name=name, text=text, is_error=is_error, duration=duration):
+                said = self._names.pop(call, name)
+                first = text.strip().splitlines()[0] if is_error and text.strip() else ""
+                self._note(f"· {said}{f' ({duration} ms)' if duration >= 100 else ''}{f': {first}' if first else ''}")
+            case TurnEnded():
+                self._end_line()
+            case _:
+                pass
+
+    def reply(self, text: str) -> None:
+        """Show a delivered part, unless it is what has just been shown as it came."""
+        self._end_line()
+        if text.strip() != self._shown.strip():
+            self._out.write(printable(text.rstrip()) + "\n")
+        self._shown = ""
+        self._out.flush()
+
+    def _note(self, text: str) -> None:
+        self._end_line()
+        lines = printable(text).splitlines() or [""]
+        room = max(width() - 1, 20)
+        short = [line if len(line) <= room else line[: room - 1] + "…" for line in lines] if text[:1] == "·" else lines
+        self._notes.write("".join(paint(line, "dim", stream=self._notes) + "\n" for line in short))
+        self._notes.flush()
+
+    def _end_line(self) -> None:
+        """Whatever comes next begins a line of its own."""
+        if self._midline:
+            self._out.write("\n")
+            self._out.flush()
+            self._midline = False

@@ -1,0 +1,227 @@
+"""The composition root: builds the object graph of one process from its settings, and ends it again.
+
+`app` starts the program and must stay light; everything is imported here, when a command needs the assistant.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from limpet.agent.execute import PathLocks
+from limpet.agent.limits import Limits
+from limpet.assistant.services import Services
+from limpet.cli.door import Entrance
+from limpet.cli.group import Invocation
+from limpet.config import schema
+from limpet.config.load import Loaded
+from limpet.config.machine import this_machine
+from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
+from limpet.config.secrets import SecretRedactor, known_secrets, resolve
+from limpet.llm.build import build
+from limpet.llm.choose import ModelSettings, ProviderSettings, choose
+from limpet.llm.http import Deadlines
+from limpet.prompt.runtime import runtime_block
+from limpet.prompt.sections import PromptContext
+from limpet.prompt.snapshot import build as build_prompt
+from limpet.prompt.snapshot import changed, rebuild_reason, tier_for
+from limpet.prompt.templates import seed_workspace
+from limpet.sandbox.limits import Limits as CommandLimits
+from limpet.sandbox.run import Sandbox
+from limpet.store import usage
+from limpet.store.blobs import BlobStore
+from limpet.store.driver import Store, StoreSettings
+from limpet.store.nudge import Nudges
+from limpet.store.owner import Owner
+from limpet.store.usage import UsageMeter
+from limpet.tools.builtin import builtin
+from limpet.tools.exec import ExecSettings
+from limpet.tools.policy import BuiltinPolicy
+from limpet.types.entry import Note, PromptEntry
+from limpet.types.envelope import InboxRow
+from limpet.types.event import Notice
+from limpet.types.message import Sampling
+from limpet.types.ports import Blobs, Clock, Meter, Model
+from limpet.types.profile import Profile
+from limpet.types.tool import ToolSpec
+
+
+class SystemClock:
+    """The `Clock` of the machine."""
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+class ModelShelf:
+    """The `Models` of this process: each one is built when it is first asked for, and closed at the end."""
+
+    def __init__(
+        self, invocation: Invocation, loaded: Loaded, entrance: Entrance, *, blobs: Blobs, meter: Meter
+    ) -> None:
+        self._settings = model_settings(loaded, invocation.home())
+        self._named = entrance.model
+        self._announce = entrance.announce and not entrance.model
+        self._emit = entrance.emit
+        self._blobs = blobs
+        self._meter = meter
+        self._deadlines = _deadlines(loaded.settings.llm)
+        self._models: dict[str, Model] = {}
+
+    async def get(self, reference: str) -> Model:
+        wanted = self._named or reference
+        if wanted not in self._models:
+            choice = await choose(self._settings, os.environ, named=wanted)
+            if self._announce and not wanted:
+                self._emit(Notice(choice.reason))
+            self._models[wanted] = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
+        return self._models[wanted]
+
+    async def close(self) -> None:
+        for model in self._models.values():
+            await model.close()
+
+
+class WorkspacePrompting:
+    """The `Prompting` over the files of a workspace."""
+
+    def __init__(
+        self, workspace: str, settings: schema.Settings, entrance: Entrance, *, clock: Clock, tools: Toolbox
+    ) -> None:
+        self._workspace = workspace
+        self._settings = settings
+        self._conversation = entrance.conversation
+        self._emit = entrance.emit
+        self._clock = clock
+        self._tools = tools
+
+    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
+        context = PromptContext(
+            workspace=self._workspace,
+            machine=this_machine(os.environ),
+            window=profile.window,
+            mode="full" if profile.tools else "none",
+            conversation=self._conversation,
+            file_cap=self._settings.prompt.file_cap,
+            total_cap=self._settings.prompt.total_cap,
+        )
+        built = build_prompt(context, self._tools.specs(profile), model=profile.reference, reason=reason)
+        for warning in built.warnings:
+            self._emit(Notice(warning, level="warning"))
+        return built.entry
+
+    def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
+        return changed(snapshot, self._workspace, told=told)
+
+    def stale(self, snapshot: PromptEntry) -> str:
+        return rebuild_reason(snapshot, self._workspace)
+
+    def runtime(self, row: InboxRow) -> str:
+        address = row.inbound.address
+        return runtime_block(
+            self._clock.now(),
+            self._settings.user.timezone,
+            channel=address.channel,
+            chat=address.chat if address.channel != "cli" else "",
+            sender=row.inbound.sender,
+        )
+
+
+class Toolbox:
+    """The tools of this process, in the wording of both tiers."""
+
+    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings) -> None:
+        limits = CommandLimits(memory=settings.exec.memory_mb * 1_000_000, processes=settings.exec.processes)
+        exec_settings = ExecSettings(limits=limits)
+        self.full = builtin(sandbox=sandbox, settings=exec_settings)
+        self._tiny = builtin(sandbox=sandbox, settings=exec_settings, tiny=True)
+
+    def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
+        """What a model is told of them; nothing when it cannot call tools."""
+        if not profile.tools:
+            return ()
+        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self.full))
+
+
+@asynccontextmanager
+async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
+    """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
+    loaded, home = invocation.settings(), invocation.home()
+    settings = loaded.settings
+    prepare_home(home)
+    workspace = find_workspace(settings.agent.workspace, home)
+    seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
+    redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        owner = Owner(str(home.run))
+        stack.callback(owner.close)
+        store = Store.open(
+            str(home.database), process=owner.name, settings=StoreSettings(durability=settings.store.durability)
+        )
+        stack.push_async_callback(store.close)
+        await close_orphans(store, owner)
+        nudges = Nudges(owner, store)
+        stack.callback(nudges.close)
+        blobs = BlobStore(str(home.blobs), store)
+        sandbox = Sandbox(enabled=settings.tools.sandbox.mode == "auto")
+        stack.push_async_callback(sandbox.close)
+        tools = Toolbox(sandbox, settings.tools)
+        models = ModelShelf(invocation, loaded, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
+        stack.push_async_callback(models.close)
+        yield Services(
+            agent=entrance.agent,
+            workspace=str(workspace),
+            store=store,
+            owner=owner,
+            nudges=nudges,
+            clock=clock,
+            models=models,
+            prompting=WorkspacePrompting(str(workspace), settings, entrance, clock=clock, tools=tools),
+            tools=tools.full,
+            policy=BuiltinPolicy(sandbox),
+            approvals=entrance.approvals,
+            redactor=redactor,
+            blobs=blobs,
+            limits=_limits(settings.agent.limits),
+            sampling=_sampling(settings.llm),
+            locks=PathLocks(),
+            emit=entrance.emit,
+        )
+
+
+async def close_orphans(store: Store, owner: Owner) -> None:
+    """Mark what requests of dead processes have spent as spent."""
+    for process in store.read(lambda connection: usage.orphans(connection, owner)):
+        await store.write(lambda connection, process=process: usage.close_orphans(connection, process))
+
+
+def model_settings(loaded: Loaded, home: Home, environ: Mapping[str, str] | None = None) -> ModelSettings:
+    """What the configuration says of models, secrets resolved. Raises `ConfigError`."""
+    environ = os.environ if environ is None else environ
+    providers = {
+        name: ProviderSettings(
+            api_key=resolve(one.api_key, key=f"providers.{name}.api_key", root=home.root, environ=environ),
+            base_url=one.base_url,
+            window=one.window,
+        )
+        for name, one in loaded.settings.providers.items()
+    }
+    return ModelSettings(model=loaded.settings.agent.model, providers=providers)
+
+
+def _deadlines(settings: schema.LlmSettings) -> Deadlines:
+    return Deadlines(connect=settings.connect, first_byte=settings.first_byte, idle=settings.idle, total=settings.total)
+
+
+def _limits(settings: schema.Limits) -> Limits:
+    return Limits(steps=settings.steps, minutes=settings.minutes, dollars=settings.dollars)
+
+
+def _sampling(settings: schema.LlmSettings) -> Sampling:
+    return Sampling(temperature=settings.temperature, max_tokens=settings.max_tokens, thinking=settings.thinking)
