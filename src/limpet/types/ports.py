@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Event as AsyncEvent
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -38,8 +38,11 @@ class Model(Protocol):
     @property
     def profile(self) -> Profile: ...
 
-    def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
-        """The answer to `request`: deltas, then exactly one `Done`. Raises `ModelError`."""
+    def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        """The answer to `request`: deltas, then exactly one `Done`. Raises `ModelError`.
+
+        Who stops reading early closes it (`contextlib.aclosing`): that gives the connection back at once.
+        """
         ...
 
     async def close(self) -> None:
