@@ -12,8 +12,8 @@ Wire = Literal["openai_chat", "anthropic", "embedded"]
 
 ThinkingStyle = Literal["", "effort", "toggle", "budget", "adaptive", "effort_only", "openrouter", "template"]
 """How a request asks for more or less reasoning: `reasoning_effort`; `thinking.type`; `thinking.budget_tokens`;
-adaptive with an effort; the effort alone (models that always reason); OpenRouter's `reasoning` object; `enable_thinking` of a
-chat template. Empty: not at all."""
+adaptive with an effort; the effort alone (models that always reason); the object `reasoning` of OpenRouter;
+`enable_thinking` of a chat template. Empty: not at all."""
 
 
 class Price(Struct, frozen=True, omit_defaults=True):
