@@ -17,7 +17,7 @@ UNREADABLE = "the arguments are not valid JSON"
 
 _FENCE = re.compile(r"\s*```[a-zA-Z0-9]*[ \t]*\n(.*)\n?[ \t]*```\s*", re.S)
 _THINK = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*(?=\{)", re.S)
-_TOKEN = re.compile(r"""\s+|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[{}\[\],:]|[^\s{}\[\],:"']+""", re.S)
+_TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[{}\[\],:]|[^\s{}\[\],:"']+""", re.S)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SINGLE = re.compile(r"(?:[^\\\n]|\\[\\'nt])*")
@@ -47,6 +47,8 @@ def _candidates(text: str, *, ended: bool) -> Iterator[str]:
     bare = _THINK.sub("", bare, count=1) if _THINK.match(bare) else bare
     if bare is not text:
         yield bare
+    if ended and (lone := _alone(bare)) is not None:
+        yield lone
     if (loose := _raw_control(bare)) is not None:
         yield loose
     if (repaired := _repair(bare, ended=ended)) is not None:
@@ -92,7 +94,7 @@ def _raw_control(text: str) -> str | None:
 
 
 def _repair(text: str, *, ended: bool) -> str | None:
-    """Trailing commas, Python literals and quotes, bare keys, surplus closers at the end, one missing closer."""
+    """Comments, trailing commas, Python literals and quotes, bare keys, closers too many or one too few at the end."""
     tokens = _tokens(text)
     if not tokens or tokens[0] != "{":
         return None
@@ -117,6 +119,15 @@ def _repair(text: str, *, ended: bool) -> str | None:
     return "".join(out) if depth == 0 else None
 
 
+def _alone(text: str) -> str | None:
+    """The one object in a sentence that has no other bracket or quote."""
+    start, end = text.find("{"), text.rfind("}") + 1
+    if start < 0 or (start == 0 and end == len(text)):
+        return None
+    around = text[:start] + text[end:]
+    return text[start:end] if not set(around) & set('{}[]"`<') else None
+
+
 def _closes(out: list[str]) -> bool:
     """Whether a brace may follow: the last token ends a value, not a key."""
     return len(out) >= 2 and (out[-1] in ("}", "]") or out[-2] == ":")
@@ -130,7 +141,7 @@ def _tokens(text: str) -> list[str]:
         match = _TOKEN.match(text, at)
         if match is None:
             return []
-        if not match[0].isspace():
+        if not match[0].isspace() and not match[0].startswith(("//", "/*")):
             tokens.append(match[0])
         at = match.end()
     return tokens

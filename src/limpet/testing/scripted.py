@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 
 import msgspec
 from msgspec import Struct
@@ -57,7 +57,7 @@ class ScriptedModel:
     def profile(self) -> Profile:
         return self._profile
 
-    async def stream(self, request: Request) -> AsyncIterator[ModelEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
         turn = len(self.requests)
         self.requests.append(request)
         answer = self._step(turn, request)

@@ -98,14 +98,15 @@ def _max_tokens(sampling: Sampling, profile: Profile) -> int:
 def _sampling(sampling: Sampling, profile: Profile) -> Wire:
     fields: Wire = {}
     level = sampling.thinking
-    thinks = level in _BUDGETS and profile.thinking in ("budget", "adaptive")
+    thinks = level in _BUDGETS and bool(profile.thinking)
     if sampling.temperature is not None and profile.temperature and not thinks:
         fields["temperature"] = sampling.temperature
-    if level == "off" and profile.thinking:
+    if level == "off" and profile.thinking in ("budget", "adaptive"):
         fields["thinking"] = {"type": "disabled"}
-    elif level in _BUDGETS and profile.thinking == "adaptive":
-        fields["thinking"] = {"type": "adaptive"}
+    elif level in _BUDGETS and profile.thinking in ("adaptive", "effort_only"):
         fields["output_config"] = {"effort": level}
+        if profile.thinking == "adaptive":
+            fields["thinking"] = {"type": "adaptive"}
     elif level in _BUDGETS and profile.thinking == "budget":
         budget = min(_BUDGETS[level], _max_tokens(sampling, profile) - 1)
         fields["thinking"] = {"type": "enabled", "budget_tokens": max(1_024, budget)}

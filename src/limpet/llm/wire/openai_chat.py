@@ -25,6 +25,7 @@ from limpet.types.tool import ToolSpec
 from limpet.types.usage import Usage
 
 NO_TEXT = "(no text)"
+LOCAL_TEMPERATURE = 0.3  # small models call tools better when they are less inventive
 _STOPS: dict[str, StopReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -62,9 +63,11 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         head["tools"] = [tool_of(tool) for tool in request.tools]
         if request.tool_choice == "none":
             tail["tool_choice"] = "none"
-    if profile.provider == "openai" and request.session:
+    if profile.cache_key and request.session:
         tail["prompt_cache_key"] = request.session
     tail.update(_sampling(request.sampling, profile))
+    if profile.local and "tools" in head and request.sampling.temperature is None:
+        tail["temperature"] = LOCAL_TEMPERATURE
     return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
 
 
