@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from limpet.testing.blobs import FolderBlobs
-from limpet.types.ports import ToolContext
-from limpet.types.tool import FileIntent
+from limpet.types.ports import Tool, ToolContext
+from limpet.types.tool import FileIntent, ToolResult
 
 
 class Recorded:
@@ -56,3 +58,8 @@ def tool_context(
         progress=recorded.progress.append,
         seen=dict(seen or {}),
     )
+
+
+def call(tool: Tool, context: ToolContext, /, **arguments: object) -> ToolResult:
+    """Bind and run a tool as a model would call it, outside any event loop."""
+    return asyncio.run(tool.bind(json.dumps(arguments), workspace=context.workspace).run(context))

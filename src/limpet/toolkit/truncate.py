@@ -100,9 +100,17 @@ def _joined(text: str, place: int) -> bool:
         return True
     if before == "\u200d" or at in "\u200d\ufe0e\ufe0f" or "\U0001f3fb" <= at <= "\U0001f3ff":
         return True
-    if "\U0001f1e6" <= before <= "\U0001f1ff" and "\U0001f1e6" <= at <= "\U0001f1ff":
+    if "\U0001f1e6" <= at <= "\U0001f1ff" and _flags_before(text, place) % 2:
         return True
     return (before == "\r" and at == "\n") or unicodedata.combining(at) != 0 or unicodedata.category(at) == "Mn"
+
+
+def _flags_before(text: str, place: int) -> int:
+    """Letters of flags in a row before `place`; two make a flag."""
+    near = place
+    while near > max(place - 4 * _REACH, 0) and "\U0001f1e6" <= text[near - 1] <= "\U0001f1ff":
+        near -= 1
+    return place - near
 
 
 def _back(text: str, place: int) -> int:

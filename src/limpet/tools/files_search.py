@@ -144,8 +144,10 @@ async def _search(root: Root, spot: Spot, query: Query) -> _Answer:
 
 async def _run(folder: int, query: Query) -> _Answer:
     """Let a child search; it is killed when it takes too long or this is cancelled."""
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    places = os.pathsep.join([here, *(place for place in sys.path if os.path.isabs(place))])
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", "-c", _CHILD, os.pathsep.join(sys.path), str(folder)),
+        *(sys.executable, "-I", "-S", "-c", _CHILD, places, str(folder)),
         stdin=PIPE,
         stdout=PIPE,
         stderr=DEVNULL,

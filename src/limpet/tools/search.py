@@ -68,7 +68,10 @@ def _grep(folder: int, query: Query) -> Answer:
     out: list[str] = []
     matches = 0
     for parent, name, path in _files(folder, query):
-        lines = (_text(parent, name) or "").split("\n")
+        text = _text(parent, name)
+        if text is None:
+            continue
+        lines = text.split("\n")
         room = query["limit"] - matches
         found = (index for index, line in enumerate(lines) if pattern.search(line[:_SEARCHED_LINE]))
         hits = list(islice(found, room + 1))
