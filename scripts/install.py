@@ -27,6 +27,7 @@ def main() -> int:
     venv = ROOT / arguments.venv
     for finding in probe(venv):
         say(f"warning: {finding}")
+    say("installing Limpet; this takes a minute the first time")
     if not make_venv(venv) or not install(venv, [f"--editable=.{EXTRAS[arguments.what]}"]):
         say("Limpet could not be installed; the lines above say why.")
         return 1

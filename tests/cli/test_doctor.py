@@ -19,7 +19,6 @@ from limpet.cli.doctor import (
     check_home,
     check_workspace,
     examine,
-    file_system_of,
 )
 from limpet.config.paths import Home
 from limpet.errors import SandboxError
@@ -124,18 +123,3 @@ def test_the_workspace_is_judged(tmp_path: Path) -> None:
     for name, level in (("file", "broken"), ("link", "broken"), ("new", "ok")):
         (found,) = findings(check_workspace, tmp_path, f"[agent]\nworkspace = '{tmp_path / name}'\n")
         assert found.level == level
-
-
-def test_the_file_system_of_a_path_is_known(tmp_path: Path) -> None:
-    mounts = tmp_path / "mountinfo"
-    mounts.write_text(
-        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
-        f"2 1 0:5 / {tmp_path}/my\\040share rw - nfs4 server:/x rw\n"
-        f"3 1 0:6 / {tmp_path}/my\\040share/in rw - tmpfs none rw\n"
-        "broken line\n"
-    )
-    kinds = [
-        file_system_of(tmp_path / name, mounts=str(mounts)) for name in ("my share/a", "my share/in/b", "my sharex", "")
-    ]
-    assert kinds == ["nfs4", "tmpfs", "ext4", "ext4"]
-    assert file_system_of(tmp_path, mounts=str(tmp_path / "nothing")) == ""

@@ -91,6 +91,27 @@ def test_base64_of_something_around_the_value_is_replaced(before: int, after: in
     assert "[secret:k]" in SecretRedactor({"k": "hunter2hunter2"}).redact(encoded)
 
 
+@given(
+    st.lists(st.sampled_from(["abcdefgh-ijkl", "abcdefgh", "abcd", "efgh", "-ij", "kl", " ", "a"]), max_size=12),
+    st.lists(st.integers(1, 7), min_size=1),
+)
+def test_a_secret_cut_into_pieces_is_found_all_the_same(words: list[str], sizes: list[int]) -> None:
+    redactor = SecretRedactor({"short": "abcdefgh", "long": "abcdefgh-ijkl"})
+    stream = redactor.stream()
+    text = "".join(words)
+    shown, place = "", 0
+    while place < len(text):
+        size = sizes[place % len(sizes)]
+        shown += stream.feed(text[place : place + size])
+        place += size
+    assert shown + stream.flush() == redactor.redact(text)
+
+
+def test_what_cannot_be_a_secret_is_shown_at_once() -> None:
+    stream = SecretRedactor({"k": "abcdefgh"}).stream()
+    assert [stream.feed("hello "), stream.feed("ab"), stream.feed("x"), stream.flush()] == ["hello ", "", "abx", ""]
+
+
 def test_ordinary_uuids_stay_and_short_values_are_left_alone() -> None:
     secrets = {"token": "0d9f1f5e-5a3b-4b59-9f0e-3a1f7c5e2b11", "pin": "1234"}
     other = "6f1e2d3c-1111-4222-8333-944455566677 and 1234"

@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.config.load import load_settings
-from limpet.config.machine import this_machine
+from limpet.config.machine import file_system_of, is_network, this_machine
 from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import known_secrets, literal_secrets, resolve, secret_settings, too_short
 from limpet.errors import ConfigError, LimpetError
@@ -32,9 +32,6 @@ EARLIEST = 1_767_225_600
 SOCKET_PATH_LIMIT = 100
 """Bytes; the shortest limit of any system is 104 with its end, and names in `run/` need about 40 of them."""
 REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml")
-NETWORK_TYPES = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afpfs", "webdav", "davfs", "9p", "drvfs", "afs", "ceph", "lustre", "gfs2")
-)
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
@@ -107,30 +104,10 @@ async def check_home(situation: Situation) -> list[Finding]:
 def _file_system(path: Path) -> list[Finding]:
     """SQLite in WAL mode needs shared memory, which network file systems do not have."""
     kind = file_system_of(path)
-    if kind in NETWORK_TYPES or (kind.startswith("fuse.") and kind not in ("fuse.fuse-overlayfs", "fuse.lxcfs")):
+    if is_network(kind):
         remedy = "Set LIMPET_HOME to a folder on a local disk; a database on a network file system gets damaged."
         return [Finding("file system", "broken", f"{path} is on {kind}, a network file system", remedy)]
     return [Finding("file system", "ok", f"{path} is on {kind or 'a file system of unknown kind'}")]
-
-
-def file_system_of(path: Path, *, mounts: str = "/proc/self/mountinfo") -> str:
-    """The type of the file system that holds `path`, from the kernel's list of mounts; empty when it is not known."""
-    try:
-        lines = Path(mounts).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    real = os.path.realpath(path)
-    best, kind = "", ""
-    for line in lines:
-        before, _, after = line.partition(" - ")
-        fields = before.split()
-        if len(fields) < 5 or not after:
-            continue
-        point = fields[4].replace("\\040", " ")
-        inside = real == point or real.startswith(point.rstrip("/") + "/")
-        if inside and len(point) >= len(best):  # the later of two on one point hides the earlier
-            best, kind = point, after.split()[0]
-    return kind
 
 
 async def check_workspace(situation: Situation) -> list[Finding]:

@@ -105,6 +105,46 @@ class SecretRedactor:
                 text = text.replace(form, placeholder)
         return text
 
+    def stream(self) -> StreamRedactor:
+        """For text that comes in pieces; one for each stream."""
+        return StreamRedactor(self, [form for form, _ in self._pairs])
+
+
+class StreamRedactor:
+    """Redacts text that comes in pieces: what may be the beginning of a secret is held back until more is known."""
+
+    def __init__(self, redactor: SecretRedactor, forms: list[str]) -> None:
+        self._redactor = redactor
+        self._forms = forms
+        self._beginnings = {form[:length] for form in forms for length in range(1, len(form))}
+        self._longest = max(map(len, forms), default=0)
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """As much of what has come so far as can be shown."""
+        text = self._held + text
+        safe = self._safe(text)
+        self._held = text[safe:]
+        return self._redactor.redact(text[:safe])
+
+    def flush(self) -> str:
+        """The rest, at the end of the stream."""
+        text, self._held = self._held, ""
+        return self._redactor.redact(text)
+
+    def _safe(self, text: str) -> int:
+        """How many characters neither begin a secret that is not complete yet, nor cut a complete one."""
+        first = max(0, len(text) - self._longest + 1)
+        safe = next((start for start in range(first, len(text)) if text[start:] in self._beginnings), len(text))
+        cuts = True
+        while cuts:
+            cuts = False
+            for form in self._forms:
+                start = text.find(form, max(0, safe - len(form) + 1), safe + len(form) - 1)
+                if 0 <= start < safe:
+                    safe, cuts = start, True
+        return safe
+
 
 def too_short(secrets: Mapping[str, str]) -> list[str]:
     """Names of the secrets that are too short to be redacted, for the doctor to warn about."""

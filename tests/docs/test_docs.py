@@ -1,0 +1,102 @@
+"""Docs say what is true: links lead somewhere, names exist, settings and exit codes are those of the code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from limpet import errors
+from limpet.cli import COMMANDS
+from limpet.config import check
+from limpet.config.schema import ProviderSettings, Settings
+from limpet.config.table import is_table, leaves
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def page_id(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_to_files(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text("utf-8"))
+    local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    assert not [target for target in local if not (page.parent / target).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_names_of_the_package_exist(page: Path) -> None:
+    for name in re.findall(r"`(limpet(?:\.\w+)+)`", page.read_text("utf-8")):
+        if not name.endswith((".db", ".lock")):
+            assert resolves(name), name
+
+
+def resolves(name: str) -> bool:
+    """Whether `name` is a module, or something in one."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_paths_of_the_repository_exist(page: Path) -> None:
+    for name in re.findall(r"`((?:src|tests|docs|scripts|examples|bench)/[\w/.-]*)`", page.read_text("utf-8")):
+        assert (ROOT / name).exists(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_toml_in_the_docs_is_a_valid_configuration(page: Path) -> None:
+    for block in re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        table = tomllib.loads(block)
+        assert not check.unknown_keys(table)
+        assert not check.faults(table)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_make_targets_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in re.findall(r"(?:^|`)make ([a-z]+)", page.read_text("utf-8"), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| `([^`]*)` \|", (ROOT / "docs/config.md").read_text("utf-8"), re.MULTILINE)
+    defaults = {name: value for name, value in rows if name != "env:NAME"}
+    assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
+    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}))
+    assert is_table(table)
+    real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
+    assert {**real, "providers.<name>.headers": "{}"} == defaults
+
+
+def test_exit_codes_are_those_of_the_code() -> None:
+    rows = re.findall(r"^\| (\d+) \|[^|]*\|([^|]*)\|", (ROOT / "docs/exit-codes.md").read_text("utf-8"), re.MULTILINE)
+    for code, names in rows:
+        for name in re.findall(r"`(\w+)`", names):
+            assert getattr(errors, name).exit_code == int(code), name
+
+
+def test_the_readme_is_short_and_names_its_commands() -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 150
+    assert all(f"make {command}" in text for command in ('ask Q="', "chat", "test"))
+
+
+def test_the_docs_name_only_commands_that_exist() -> None:
+    text = "".join(page.read_text("utf-8") for page in PAGES)
+    known = {*COMMANDS, "chat", "agent", "sessions", "context", "models"}
+    assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
