@@ -61,10 +61,8 @@ class SystemClock:
 class ModelShelf:
     """The `Models` of this process: each one is built when it is first asked for, and closed at the end."""
 
-    def __init__(
-        self, invocation: Invocation, loaded: Loaded, entrance: Entrance, *, blobs: Blobs, meter: Meter
-    ) -> None:
-        self._settings = model_settings(loaded, invocation.home())
+    def __init__(self, loaded: Loaded, home: Home, entrance: Entrance, *, blobs: Blobs, meter: Meter) -> None:
+        self._settings = model_settings(loaded, home)
         self._named = entrance.model
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
@@ -172,7 +170,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         sandbox = Sandbox(enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
-        models = ModelShelf(invocation, loaded, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
+        models = ModelShelf(loaded, home, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
         stack.push_async_callback(models.close)
         yield Services(
             agent=entrance.agent,

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from limpet.assistant.services import Services
 from limpet.errors import LimpetError
-from limpet.prompt.bootstrap import estimate
+from limpet.llm.tokens import estimate
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.store import commits, entries, inbox, outbox, sessions, turns, usage

@@ -89,8 +89,12 @@ class FunctionTool:
     def _kinds(self) -> dict[str, object]:
         return get_type_hints(self._function, include_extras=True)
 
-    @cached_property
+    @property
     def spec(self) -> ToolSpec:
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> ToolSpec:
         properties = {p.name: describe(self._kinds[p.name], p.default, docs=not self._tiny) for p in self._parameters}
         schema: dict[str, object] = {"type": "object", "properties": properties}
         required = [p.name for p in self._parameters if p.default is Parameter.empty]
