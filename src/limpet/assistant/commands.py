@@ -72,7 +72,9 @@ async def answer(conversation: Talk, row: InboxRow, command: Command) -> None:
     """Run a command that needs no lease; its reply and the end of its event are one commit."""
     reply = await command.run(Order(conversation, row, _arguments(row)))
     await conversation.services.store.write(
-        lambda connection: _settle(connection, row, reply or "", session="", now=conversation.services.clock.now())
+        lambda connection: _settle(
+            connection, row, reply=reply or "", session="", now=conversation.services.clock.now()
+        )
     )
 
 
@@ -87,14 +89,14 @@ async def run_queued(conversation: Talk, row: InboxRow, lease: Lease) -> None:
     if reply is not None:
 
         def work(connection: Connection) -> None:
-            _settle(connection, row, reply, session=lease.session, now=services.clock.now())
+            _settle(connection, row, reply=reply, session=lease.session, now=services.clock.now())
             sessions.release(connection, lease)
 
         await services.store.write(work)
     services.nudges.send()
 
 
-def _settle(connection: Connection, row: InboxRow, reply: str, *, session: str, now: int) -> None:
+def _settle(connection: Connection, row: InboxRow, *, reply: str, session: str, now: int) -> None:
     inbox.settle(connection, row.id, state="done")
     if reply:
         part = Part(address=row.inbound.address, text=reply, key=new_id("p"))
@@ -217,7 +219,7 @@ async def _retry(order: Order) -> str | None:
     name, now = new_id("t"), services.clock.now()
 
     def work(connection: Connection) -> None:
-        commits.begin_again(connection, lease, name, order.row.id, now=now)
+        commits.begin_again(connection, lease, turn=name, row=order.row.id, now=now)
 
     await services.store.write(work)
     await conversation.run_begun(lease, name)

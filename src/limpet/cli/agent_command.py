@@ -29,6 +29,7 @@ from limpet.types.ports import Emit
 def agent(
     invocation: Invocation,
     files: tuple[str, ...],
+    *,
     message: str,
     session: str,
     model: str,
@@ -59,7 +60,7 @@ async def _agent(
     async with opener(invocation)(invocation, entrance) as services:
         talk = Talk(services, session, show)
         await services.models.get(talk.conversation.model_reference())
-        attached = await attach(message, files, piped, services.blobs)
+        attached = await attach(message, files, piped=piped, blobs=services.blobs)
         await talk.catch_up()
         return await talk.say(attached.text, images=attached.images)
 

@@ -29,7 +29,7 @@ GREETING = "Talk to Limpet. /help lists commands, exit leaves, Ctrl-C stops an a
 @click.option("--model", default="", metavar="PROVIDER/MODEL", help="The model to talk to.")
 @click.option("--agent", "agent_id", default="main", metavar="ID", help="Which agent. Default: main.")
 @click.pass_obj
-def chat(invocation: Invocation, session: str, model: str, agent_id: str) -> int:
+def chat(invocation: Invocation, *, session: str, model: str, agent_id: str) -> int:
     """Have a conversation on this terminal. Without a terminal each line of standard input is a message."""
     return asyncio.run(_chat(invocation, session, model=model, agent=agent_id))
 

@@ -20,7 +20,7 @@ from limpet.cli.view import TerminalView
 @click.option("--model", default="", metavar="PROVIDER/MODEL", help="As this model would be told.")
 @click.option("--text", is_flag=True, help="Print the sections themselves.")
 @click.pass_obj
-def context(invocation: Invocation, session: str, model: str, text: bool) -> int:
+def context(invocation: Invocation, *, session: str, model: str, text: bool) -> int:
     """Print the sections of the prompt, the tools and the messages with their estimated tokens."""
     return asyncio.run(_context(invocation, session, model=model, text=text))
 

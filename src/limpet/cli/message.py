@@ -57,7 +57,7 @@ def as_text(data: bytes, name: str) -> str:
         ) from None
 
 
-async def attach(words: str, files: Sequence[str], piped: str, blobs: Blobs) -> Attached:
+async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs) -> Attached:
     """One message of all parts. Raises `InputError` for a file that cannot be taken."""
     parts = [words] if words else []
     if piped.strip():

@@ -59,7 +59,7 @@ def show_command(invocation: Invocation, session: str) -> None:
 @click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the terminal.")
 @click.pass_obj
-def export_command(invocation: Invocation, session: str, form: str, output: Path | None) -> None:
+def export_command(invocation: Invocation, *, session: str, form: str, output: Path | None) -> None:
     """Write one conversation out: Markdown for people, or every entry as a line of JSON."""
     with reading(invocation) as connection:
         row = find(connection, session)

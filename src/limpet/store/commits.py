@@ -55,7 +55,7 @@ def resume(connection: Connection, writer: TurnWriter) -> None:
     turns.count_attempt(connection, writer.turn)
 
 
-def begin_again(connection: Connection, lease: Lease, turn: str, row: int, *, now: int) -> None:
+def begin_again(connection: Connection, lease: Lease, *, turn: str, row: int, now: int) -> None:
     """Commit 2 of a turn that tries again what is already in the log; `row` is the event that asked for it."""
     if not sessions.fresh(connection, lease):
         raise sessions.lost(lease)
