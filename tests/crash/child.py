@@ -2,14 +2,19 @@
 
 Steps are counted over everything that changes the world: before and after each commit, each request to the model and
 each part shown. At step KILL_AT the process kills itself with SIGKILL; one that gets to its end prints their number.
+With -1 it also starts a helper process, and writes its pid to helper.pid. At SIGUSR1 it drops its owner lock, as no
+real process can.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import os
 import signal
 import sys
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,6 +23,7 @@ from limpet.cli.deliver import deliver
 from limpet.llm.http import Http
 from limpet.llm.wire.anthropic import Anthropic
 from limpet.store.driver import StoreSettings
+from limpet.store.owner import Owner
 from limpet.types.envelope import OutboxRow
 from limpet.types.event import ModelEvent
 from limpet.types.message import Request
@@ -62,6 +68,9 @@ class SteppedModel:
 
 async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> None:
     steps = Steps(kill_at)
+    if kill_at < 0:
+        helper = await asyncio.create_subprocess_exec("sleep", "60", stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
+        (folder / "helper.pid").write_text(str(helper.pid))
     profile = Profile(provider="fake", wire="anthropic", model="claude-x", base_url=url, window=100_000)
     wire = Anthropic(profile, key="sk-test", http=Http("fake"))
     model = SteppedModel(wire, steps)
@@ -74,6 +83,7 @@ async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> N
         steps("after show")
 
     async with home(folder, model, tools=ledger.tools(), store=StoreSettings(probe=steps)) as (services, _):
+        signal.signal(signal.SIGUSR1, lambda *_: drop_lock(services.owner))
         talk = Conversation(services, KEY)
         await talk.recover()
         if event:
@@ -81,6 +91,15 @@ async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> N
         await deliver(services, HERE, show)
     await wire.close()
     print(steps.count)
+
+
+def drop_lock(owner: Owner) -> None:
+    """Let others find this process dead while it lives."""
+    with open(f"{owner.run}/{owner.name}.lock") as file:
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                if int(name) != file.fileno() and os.path.samestat(os.fstat(int(name)), os.fstat(file.fileno())):
+                    fcntl.flock(int(name), fcntl.LOCK_UN)
 
 
 if __name__ == "__main__":

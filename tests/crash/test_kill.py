@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from pathlib import Path
 
-import apsw
 import pytest
 
 from limpet.testing.fakes.anthropic import FakeAnthropic
 from limpet.testing.fakes.script import Call, Reply, Seen
+from tests.crash.processes import child, lines, rows
 
 STEPS = range(18, 29)
 """How many steps the whole turn of `child.py` has: commits of parallel calls share a group, or not."""
-ROOT = Path(__file__).parents[2]
 
 
 def script(seen: Seen) -> Reply:
@@ -32,35 +29,6 @@ def script(seen: Seen) -> Reply:
             Call("put", '{"path": "out.txt", "text": "new"}'),
         )
     )
-
-
-async def child(folder: Path, url: str, kill_at: int, *words: str) -> tuple[int, str]:
-    """Run `child.py`; its exit code and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.crash.child",
-        str(folder),
-        url,
-        str(kill_at),
-        *words,
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
-    )
-    output, _ = await asyncio.wait_for(process.communicate(), 60)
-    return process.returncode or 0, output.decode().strip()
-
-
-def rows(folder: Path, query: str) -> list[tuple[object, ...]]:
-    connection = apsw.Connection(str(folder / "limpet.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
-
-
-def lines(path: Path) -> list[str]:
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def check(folder: Path, server: FakeAnthropic) -> None:
