@@ -1,4 +1,4 @@
-"""JSON in and out for everything that is stored. What is not known here survives as `Opaque`, byte for byte."""
+"""JSON in and out for everything that is stored. What this version does not know survives as `Opaque`, byte-equal."""
 
 from __future__ import annotations
 
