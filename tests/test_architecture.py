@@ -133,7 +133,7 @@ def lines_of(node: Function | ast.ClassDef) -> int:
 
 
 def complexity(function: Function) -> int:
-    branches = ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.match_case | ast.comprehension
+    branches = ast.If | ast.For | ast.AsyncFor | ast.While | ast.ExceptHandler | ast.match_case
     return 1 + sum(isinstance(node, branches) for node in ast.walk(function))
 
 
@@ -203,7 +203,7 @@ def test_functions_take_few_parameters_and_name_most_of_them() -> None:
             names = names[1:]
         if len(names) + len(node.args.kwonlyargs) > 8:
             many.append(name)
-        if len(names) > 3:
+        if len(names) > 3 and not name.startswith("tools/"):  # there they are the tool's schema: the model names them
             positional.append(name)
     assert not many, "more than 8 parameters: make a settings struct"
     assert not positional, "keyword-only after two (three at most)"

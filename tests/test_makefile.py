@@ -32,7 +32,9 @@ def clone(tmp_path: Path) -> Path:
 
 
 def make(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", *arguments], cwd=clone, capture_output=True, text=True, timeout=60)
+    outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "ARGS", "Q")  # of the `make test` that runs us
+    environ = {name: value for name, value in os.environ.items() if name not in outer}
+    return subprocess.run(["make", *arguments], cwd=clone, env=environ, capture_output=True, text=True, timeout=60)
 
 
 def test_a_question_arrives_as_it_was_typed(clone: Path) -> None:

@@ -76,6 +76,11 @@ def test_a_broken_file_names_line_and_key(tmp_path: Path, text: str, expected: s
     assert expected in str(caught.value)
 
 
+def test_a_file_nested_without_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"config\.toml"):
+        load_settings(write(tmp_path, "a = " + "[" * 50_000), {})
+
+
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(write(tmp_path, '[agent.limits]\nsteps = "a"\nminutes = "b"\n'), {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,10 +95,12 @@ def test_what_is_no_file_of_the_workspace_is_left_out_with_a_warning(
         (fresh / name).unlink()
     (fresh / "SOUL.md").symlink_to(secret)
     (fresh / "USER.md").mkdir()
+    (fresh / "IDENTITY.md").unlink()
+    os.mkfifo(fresh / "IDENTITY.md")
     (fresh / "TOOLS.md").symlink_to(fresh / "nowhere")
     built = build(context(fresh), TOOLS)
     assert "hunter2" not in built.entry.system
-    assert len(built.warnings) == 2
+    assert len(built.warnings) == 3
 
 
 def test_memory_is_read_where_people_keep_it(tmp_path: Path) -> None:

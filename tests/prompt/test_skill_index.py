@@ -34,9 +34,11 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 
 def test_broken_front_matter_and_odd_folders_do_no_harm(tmp_path: Path) -> None:
     skill(tmp_path, "broken", "---\nname: [\n---\nBody")
+    bomb = "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12))
+    skill(tmp_path, "bomb", f"---\n{bomb}name: *x11\ndescription: *x11\nrequires: *x11\n---\nBody")
     skill(tmp_path, "list", "---\n- a\n---\nBody")
     skill(tmp_path, "open", "---\nname: x\nBody without end")
     (tmp_path / "skills" / "empty").mkdir()
     (tmp_path / "skills" / "file.md").write_text("x")
-    assert [found.name for found in find_skills(str(tmp_path))] == ["broken", "list", "open"]
+    assert [found.name for found in find_skills(str(tmp_path))] == ["bomb", "broken", "list", "open"]
     assert find_skills(str(tmp_path / "nowhere")) == []

@@ -74,6 +74,8 @@ def parse(text: str, path: Path) -> Table:
 
     try:
         return migrate(tomllib.loads(text))
+    except RecursionError:
+        raise ConfigError(f"{path}: nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_syntax_message(str(error), path=path, text=text)) from None
     except ConfigError as error:

@@ -32,11 +32,13 @@ class AgentSettings(Struct, frozen=True):
 class ProviderSettings(Struct, frozen=True):
     """One model service. `api_key` is a secret reference: `env:NAME`, `file:PATH`, or the key itself.
 
-    `window` is the context window in tokens when the service does not tell it, 0 = not known.
+    `model` is the one to use when only the provider is named. `window` is the context window in tokens when the
+    service does not tell it, 0 = not known.
     """
 
     api_key: str = ""
     base_url: str = ""
+    model: str = ""
     wire: Literal["", "openai_chat", "anthropic"] = ""
     local: bool | None = None
     window: Annotated[int, Meta(ge=0)] = 0

@@ -31,11 +31,14 @@ def read_workspace_file(workspace: str, name: str) -> FileText:
         real, root = os.path.realpath(path), os.path.realpath(workspace)
         if os.path.commonpath((real, root)) != root:
             return FileText(name, warning=f"{name} is a link out of the workspace and was left out.")
-        handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as file:
+        handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not make us wait
+        try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return FileText(name, warning=f"{name} is not a file and was left out.")
-            data = file.read(READ_LIMIT)
+            with open(handle, "rb", closefd=False) as file:
+                data = file.read(READ_LIMIT)
+        finally:
+            os.close(handle)
     except FileNotFoundError:
         return FileText(name)
     except OSError as error:

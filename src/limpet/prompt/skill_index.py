@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from limpet.prompt.bootstrap import FileText, read_workspace_file
 
+LONGEST_HEAD = 10_000
+"""Characters of front matter; more is not front matter."""
+
 
 class Skill(Struct, frozen=True):
     """One `skills/<folder>/SKILL.md`. `missing` are the programs and variables it needs and this machine lacks."""
@@ -41,8 +44,8 @@ def read_skill(file: FileText) -> Skill:
     folder = file.name.split("/")[-2]
     first_line = next((line.strip("# ").strip() for line in body.splitlines() if line.strip("# ").strip()), "")
     return Skill(
-        name=str(fields.get("name") or folder),
-        description=" ".join(str(fields.get("description") or first_line).split()),
+        name=scalar(fields.get("name")) or folder,
+        description=" ".join((scalar(fields.get("description")) or first_line).split()),
         location=file.name,
         body=body,
         file=file,
@@ -63,15 +66,20 @@ def split_front_matter(text: str) -> tuple[str, str]:
 
 
 def parse_front_matter(head: str) -> dict[str, object]:
-    if not head:
+    if not head or len(head) > LONGEST_HEAD:
         return {}
     import yaml  # only when there are skills: 40 ms
 
     try:
         data: object = yaml.safe_load(head)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         return {}
     return data if is_mapping(data) else {}
+
+
+def scalar(value: object) -> str:
+    """Text and numbers as text. Not `str(value)`: nested aliases of YAML would grow without end."""
+    return str(value) if isinstance(value, str | int | float) else ""
 
 
 def is_mapping(value: object) -> TypeGuard[dict[str, object]]:
@@ -87,8 +95,12 @@ def missing_needs(requires: object) -> list[str]:
     bins, env = requires, None
     if is_mapping(requires):
         bins, env = requires.get("bins"), requires.get("env")
-    missing = [f"bin:{name}" for name in bins if not shutil.which(str(name))] if is_list(bins) else []
-    return missing + ([f"env:{name}" for name in env if str(name) not in os.environ] if is_list(env) else [])
+    missing = [f"bin:{name}" for name in names(bins) if not shutil.which(name)]
+    return missing + [f"env:{name}" for name in names(env) if name not in os.environ]
+
+
+def names(value: object) -> list[str]:
+    return [name for item in value if (name := scalar(item))] if is_list(value) else []
 
 
 def index(skills: list[Skill]) -> str:
