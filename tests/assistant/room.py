@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
-from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.testing.clock import FakeClock
-from limpet.testing.scripted import ScriptedModel
 from limpet.testing.trace import Trace
 from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
@@ -109,14 +108,13 @@ class Ledger:
             context: ToolContext, path: Annotated[str, "file"], text: Annotated[str, "content"]
         ) -> ToolResult:
             """Write a file."""
-            import hashlib
-
             target = self.folder / path
             before = hashlib.sha256(target.read_bytes()).hexdigest() if target.exists() else ""
             after = hashlib.sha256(text.encode()).hexdigest()
             await context.starting(FileIntent(path=str(target), before=before, after=after))
             self.ran.append(path)
-            target.write_text(text, encoding="utf-8")
+            (self.folder / f"{path}.new").write_text(text, encoding="utf-8")
+            os.rename(self.folder / f"{path}.new", target)
             return text_result(f"wrote {path}")
 
         return (act, look, put)
@@ -171,6 +169,3 @@ def replies(services: Services) -> list[str]:
     """Everything in the outbox, in order."""
     rows = services.store.read(lambda connection: connection.execute("SELECT text FROM outbox ORDER BY id").fetchall())
     return [str(text) for (text,) in rows]
-
-
-__all__ = ["HERE", "KEY", "Conversation", "Ledger", "OneModel", "ScriptedModel", "home", "replace", "replies", "said"]
