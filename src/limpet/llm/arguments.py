@@ -28,6 +28,7 @@ def settle(text: str, *, ended: bool) -> tuple[str, str]:
 
     `ended`: the stream came to its regular end, so that one missing closing brace is a slip and not a cut.
     """
+    text = clean(text)
     if text.strip() in ("", "null"):
         return "{}", ""
     for candidate in _candidates(text, ended=ended):

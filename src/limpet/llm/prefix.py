@@ -49,6 +49,8 @@ class PrefixCache:
         kept = self._take(session)
         count = _common(kept.messages, messages)
         at = _cut(kept, count)
+        while at and (at == len(messages) or group(messages[at - 1]) == group(messages[at])):
+            at = _cut(kept, at - 1)  # a group that now goes on, or is the last
         groups = [tuple(found) for _, found in groupby(messages[at:], group)]
         for found in groups[:-1]:
             piece = encode(found, False)
