@@ -5,12 +5,13 @@ A wire feeds `text`, `thinking` and `call` and passes on the events they give; `
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from msgspec import Struct
 
-from limpet.llm.arguments import CUT_OFF, clean_json, settle
-from limpet.llm.dialect import Piece, Recalled, Shown, TextFilter, Thought, Written
-from limpet.llm.unicode import Halves, clean
+from limpet.llm.arguments import CUT_OFF, settle
+from limpet.llm.unicode import Halves, clean, clean_json
 from limpet.types.content import AssistantBlock, Text, Thinking, ToolCall
 from limpet.types.event import AnswerReset, ModelEvent, TextDelta, ThinkingDelta
 from limpet.types.ids import new_id
@@ -18,6 +19,9 @@ from limpet.types.message import AssistantMessage, StopReason
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.types.usage import Usage
+
+if TYPE_CHECKING:
+    from limpet.llm.dialect import Piece, TextFilter
 
 CUT_BY_LENGTH = (
     "the answer reached its token limit and was cut off, so none of its calls was run. "
@@ -58,11 +62,7 @@ class Assembler:
         self._profile = profile
         self._blocks: list[_Text | _Thinking | _Call] = []
         self._slots: dict[int, _Call] = {}
-        self._filter = (
-            TextFilter(think=profile.think_tags, dialects=profile.text_calls, tools=tools)
-            if profile.think_tags or profile.text_calls
-            else None
-        )
+        self._filter = _filter_for(profile, tools)
         self._halves = Halves()
 
     @property
@@ -138,6 +138,8 @@ class Assembler:
         return [TextDelta(piece)] if piece else []
 
     def _act(self, pieces: list[Piece]) -> list[ModelEvent]:
+        from limpet.llm.dialect import Recalled, Shown, Thought, Written  # only some profiles need it
+
         events: list[ModelEvent] = []
         for piece in pieces:
             match piece:
@@ -171,6 +173,14 @@ class Assembler:
             if index is not None:
                 self._slots[index] = known
         return known
+
+
+def _filter_for(profile: Profile, tools: tuple[ToolSpec, ...]) -> TextFilter | None:
+    if not profile.think_tags and not profile.text_calls:
+        return None
+    from limpet.llm.dialect import TextFilter  # only some profiles need it
+
+    return TextFilter(think=profile.think_tags, dialects=profile.text_calls, tools=tools)
 
 
 def _begins_another(slot: _Call, id: str, name: str) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct
 
 from limpet.errors import ConfigError, NoModelError, UnreachableError
-from limpet.llm.embedded import find_embedded
-from limpet.llm.local import find_local, models_at
 from limpet.llm.profiles import owner_of, profile_of, service_at, services
 from limpet.types.profile import Profile
 
@@ -48,8 +46,8 @@ async def choose(
     env: Mapping[str, str],
     *,
     named: str = "",
-    find: FindLocal = find_local,
-    embedded: Callable[[], str] = find_embedded,
+    find: FindLocal | None = None,
+    embedded: Callable[[], str] | None = None,
 ) -> Choice:
     """The model to use; `named` (a reference from the command line) wins over everything.
 
@@ -69,9 +67,12 @@ async def choose(
         return _choice(await at_hand.default(provider), where)
     if host := env.get("OLLAMA_HOST", "").strip():
         return _choice(await _listed("ollama", ollama_url(host), ""), "OLLAMA_HOST is set")
-    if (local := await find()) is not None:
+    from limpet.llm.embedded import find_embedded  # what follows is for machines without a key
+    from limpet.llm.local import find_local
+
+    if (local := await (find or find_local)()) is not None:
         return _choice((local, ""), f"{services()[local.provider].name} runs on this machine")
-    if path := embedded():
+    if path := (embedded or find_embedded)():
         return _choice((profile_of("embedded", "smollm2-135m", base_url=path), ""), "no other model is at hand")
     raise NoModelError("There is no model to talk to.", hint=THREE_WAYS)
 
@@ -155,6 +156,8 @@ async def _referenced(reference: str, settings: ModelSettings, env: Mapping[str,
     sources = _Sources(settings, env)
     provider, slash, model = reference.partition("/")
     if provider == "embedded":
+        from limpet.llm.embedded import find_embedded  # rare
+
         path = find_embedded()
         if not path:
             raise NoModelError(
@@ -194,6 +197,8 @@ def _profile(provider: str, model: str, own: ProviderSettings) -> Profile:
 
 async def _listed(provider: str, base_url: str, key: str, *, window: int = 0) -> tuple[Profile, str]:
     """The first chat model that the server at `base_url` lists."""
+    from limpet.llm.local import models_at  # rare
+
     try:
         names = await models_at(base_url, key=key)
     except OSError as error:

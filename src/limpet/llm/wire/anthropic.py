@@ -12,10 +12,9 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.llm.wire.openai_chat import NO_TEXT, tool_name
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
@@ -45,8 +44,8 @@ Wire = dict[str, object]
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
-    """The body of a request. Cache marks stand at the end of tools and system and of the newest user message."""
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
+    """The body of a request, in parts. Cache marks end tools and system, and the newest user message."""
     mark = _mark(profile)
 
     def encode(group: Sequence[Message], last: bool) -> bytes:
@@ -73,7 +72,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: Wire = {"stream": True, **_sampling(request.sampling, profile)}
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, b"]," + to_json(tail)[1:])
 
 
 def _mark(profile: Profile) -> Wire:
@@ -255,6 +254,8 @@ class _Reader:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
             raise UpstreamError(what, provider=self._provider) from error
         if event.type == "error" or event.error:
+            from limpet.llm.classify import error_inside  # an error in a stream is rare
+
             raise error_inside(event.error, provider=self._provider)
         match event.type:
             case "message_start" if event.message is not None and event.message.usage is not None:

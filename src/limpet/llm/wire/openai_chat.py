@@ -11,10 +11,9 @@ from msgspec import Struct, field
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
 from limpet.types.event import Done, ModelEvent
@@ -43,8 +42,8 @@ _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
-    """The body of a request. What is the same as last time in the session is not encoded again."""
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
+    """The body of a request, in parts. What is the same as last time in the session is not encoded again."""
 
     def encode(group: Sequence[Message], _last: bool) -> bytes:
         wire = [to_json(item) for message in group for item in _message(message, profile, blobs)]
@@ -68,7 +67,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail.update(_sampling(request.sampling, profile))
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, b"]," + to_json(tail)[1:])
 
 
 def tool_of(tool: ToolSpec) -> dict[str, object]:
@@ -271,6 +270,8 @@ class _Reader:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
             raise UpstreamError(what, provider=self._provider) from error
         if chunk.error or chunk.kind == "error":
+            from limpet.llm.classify import error_inside  # an error in a stream is rare
+
             raise error_inside(chunk.error or {"message": chunk.message}, provider=self._provider)
         if chunk.usage is not None:
             self.usage = chunk.usage
