@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import sys
+import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -121,3 +123,34 @@ def test_the_real_model_answers_and_ends_with_its_pipe():
     (answer,) = play(model, ask(user("Hello, who are you?")))
     assert answer.text
     assert 0 < answer.usage.output <= 8
+
+
+PARENT = """
+import asyncio, sys
+sys.path.insert(0, {tests!r})
+from test_embedded import embedded
+from limpet.testing.wires import ask, user
+
+async def main():
+    model = embedded()
+    async for event in model.stream(ask(user("wait"))):
+        if getattr(event, "text", "") == "some":
+            print(model._process.pid, flush=True)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+def test_a_child_ends_with_its_killed_parent():
+    code = PARENT.format(tests=str(FAKE.parent))
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.kill()
+        parent.wait()
+    for _ in range(200):
+        if not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split(")")[1][:3]:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the child still lives")

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from msgspec import structs
 
-from limpet.llm.local import find_local, models_at, true_window
-from limpet.llm.profiles import profile_of
+from limpet.llm.local import checked, find_local, models_at, true_window
+from limpet.llm.profiles import profile_of, with_window
 
 
 @asynccontextmanager
@@ -81,3 +81,17 @@ def test_a_server_that_is_no_model_server_offers_nothing():
 def test_a_server_that_is_gone_names_no_window():
     profile = structs.replace(profile_of("ollama", "m"), base_url="http://127.0.0.1:1/v1")
     assert asyncio.run(true_window(profile)) == 0
+
+
+def test_a_smaller_true_window_is_used_and_told():
+    async def run():
+        async with server({"/api/show": SHOW}) as root:
+            profile = structs.replace(profile_of("ollama", "m", base_url=f"{root}/v1"), window=131_072)
+            return await checked(profile), await checked(with_window(profile, 4_096))
+
+    (smaller, told), (same, silent) = asyncio.run(run())
+    assert smaller.window == 8192
+    assert "window of 8192 tokens, not 131072" in told
+    assert "OLLAMA_CONTEXT_LENGTH" in told
+    assert (same.window, silent) == (4096, "")
+    assert asyncio.run(checked(profile_of("openai", "gpt-4o")))[1] == ""

@@ -89,7 +89,7 @@ class Assembler:
 
     def call(self, *, index: int | None, id: str, name: str, arguments: object, signature: str = "") -> None:
         """A piece of a call. Later pieces may lack id and name; `arguments` may be text, an object or nothing."""
-        slot = self._slot(index, id, name)
+        slot = self._slot(index, id, name=name)
         slot.id = slot.id or id
         slot.name = slot.name or name
         slot.signature = slot.signature or signature
@@ -118,7 +118,7 @@ class Assembler:
                     if text or block.signature or block.redacted:
                         blocks.append(Thinking(text, clean(block.signature), clean(block.redacted)))
                 case _Call():
-                    blocks.append(_settled(block, stop, taken))
+                    blocks.append(_settled(block, stop, taken=taken))
         if stop == "stop" and any(isinstance(block, ToolCall) for block in blocks):
             stop = "tool_calls"
         elif stop == "tool_calls" and not any(isinstance(block, ToolCall) for block in blocks):
@@ -161,13 +161,13 @@ class Assembler:
         ]
         return [AnswerReset("the model's reasoning is not part of its answer")] if shown else []
 
-    def _slot(self, index: int | None, id: str, name: str) -> _Call:
+    def _slot(self, index: int | None, id: str, *, name: str) -> _Call:
         """The call that a piece belongs to, a new one where it begins one."""
         calls = [block for block in self._blocks if isinstance(block, _Call)]
         known = self._slots.get(index) if index is not None else None
         if index is None:
             known = next((slot for slot in calls if slot.id == id), None) if id else (calls[-1] if calls else None)
-        if known is None or _begins_another(known, id, name):
+        if known is None or _begins_another(known, id, name=name):
             known = _Call("", "", [])
             self._blocks.append(known)
             if index is not None:
@@ -183,14 +183,14 @@ def _filter_for(profile: Profile, tools: tuple[ToolSpec, ...]) -> TextFilter | N
     return TextFilter(think=profile.think_tags, dialects=profile.text_calls, tools=tools)
 
 
-def _begins_another(slot: _Call, id: str, name: str) -> bool:
+def _begins_another(slot: _Call, id: str, *, name: str) -> bool:
     """Servers reuse one index for several calls: another id, or without ids a name after complete arguments, tells."""
     if id and slot.id:
         return id != slot.id
     return bool(name and slot.name and (name != slot.name or slot.complete))
 
 
-def _settled(slot: _Call, stop: StopReason, taken: set[str]) -> ToolCall:
+def _settled(slot: _Call, stop: StopReason, *, taken: set[str]) -> ToolCall:
     arguments, fault = settle("".join(slot.arguments), ended=stop != "length")
     fault = slot.fault or fault
     if stop == "length":

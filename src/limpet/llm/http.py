@@ -76,7 +76,7 @@ class Http:
         """
         clock = asyncio.get_running_loop().time
         started = clock()
-        response = await self._open(url, body, headers)
+        response = await self._open(url, body, headers=headers)
         try:
             if response.status != 200:
                 raise await self._refusal(response)
@@ -84,7 +84,7 @@ class Http:
         finally:
             response.close()
 
-    async def _open(self, url: str, body: Sequence[bytes], headers: Mapping[str, str]) -> ClientResponse:
+    async def _open(self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]) -> ClientResponse:
         import aiohttp
 
         limits = self._deadlines
@@ -96,7 +96,9 @@ class Http:
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._client().post(url, data=data, headers=sent, proxy=_proxy(url), allow_redirects=False)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise self._unreachable(url, error) from error
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise self._unreachable(url, error) from error
         except TimeoutError as error:
             what = f"{_address(url)} sent nothing within {limits.first_byte:g} s"

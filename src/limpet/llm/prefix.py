@@ -117,7 +117,7 @@ class PrefixCache:
             self._size -= oldest.size
 
 
-def body_of(head: bytes, parts: Sequence[bytes], tail: bytes) -> list[bytes]:
+def body_of(head: bytes, parts: Sequence[bytes], *, tail: bytes) -> list[bytes]:
     """`head`, `parts` with commas between them, `tail`: small neighbours in one piece, blocks as they are."""
     body: list[bytes] = []
     small = [head]
