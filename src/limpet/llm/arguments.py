@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-
 import msgspec
 
-from limpet.llm.unicode import clean, decode_json
+from limpet.llm.unicode import clean, clean_json, decode_json
 
 CUT_OFF = "the call was cut off before its arguments were complete; nothing was run"
 NOT_OBJECT = "arguments must be an object"
 SEVERAL = "the arguments are several JSON values run together; send one object a call"
 UNREADABLE = "the arguments are not valid JSON"
-
-_FENCE = re.compile(r"\s*```[a-zA-Z0-9]*[ \t]*\n(.*)\n?[ \t]*```\s*", re.S)
-_THINK = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*(?=\{)", re.S)
-_TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[{}\[\],:]|[^\s{}\[\],:"']+""", re.S)
-_WORDS = {"True": "true", "False": "false", "None": "null"}
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SINGLE = re.compile(r"(?:[^\\\n]|\\[\\'nt])*")
 
 
 def settle(text: str, *, ended: bool) -> tuple[str, str]:
@@ -28,31 +17,19 @@ def settle(text: str, *, ended: bool) -> tuple[str, str]:
 
     `ended`: the stream came to its regular end, so that one missing closing brace is a slip and not a cut.
     """
+    text = clean(text)
     if text.strip() in ("", "null"):
         return "{}", ""
-    for candidate in _candidates(text, ended=ended):
+    try:
+        return _object(text, decode_json(text, object))
+    except (msgspec.DecodeError, RecursionError):
+        from limpet.llm.repair import candidates, fault_of  # damage is rare
+    for candidate in candidates(text, ended=ended):
         try:
-            value = decode_json(candidate, object)
+            return _object(candidate, decode_json(candidate, object))
         except (msgspec.DecodeError, RecursionError):
             continue
-        return _object(candidate, value)
-    return "{}", _fault(text)
-
-
-def _candidates(text: str, *, ended: bool) -> Iterator[str]:
-    """The texts to try, strictest first."""
-    yield text
-    fenced = _FENCE.fullmatch(text)
-    bare = fenced[1] if fenced else text
-    bare = _THINK.sub("", bare, count=1) if _THINK.match(bare) else bare
-    if bare is not text:
-        yield bare
-    if ended and (lone := _alone(bare)) is not None:
-        yield lone
-    if (loose := _raw_control(bare)) is not None:
-        yield loose
-    if (repaired := _repair(bare, ended=ended)) is not None:
-        yield repaired
+    return "{}", fault_of(text)
 
 
 def _object(text: str, value: object) -> tuple[str, str]:
@@ -70,101 +47,3 @@ def _object(text: str, value: object) -> tuple[str, str]:
     except msgspec.DecodeError:  # half characters, or what only the standard library takes for JSON (NaN)
         text = clean_json(value)  # pyright: ignore[reportUnknownArgumentType]
     return text.strip(), ""
-
-
-def clean_json(value: object) -> str:
-    """Compact JSON of `value` without lone surrogates; what JSON cannot say (NaN) becomes null."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return msgspec.json.encode(msgspec.json.decode(clean(_finite(text)))).decode()
-
-
-def _finite(text: str) -> str:
-    if "NaN" not in text and "Infinity" not in text:
-        return text
-    return re.sub(r'("(?:[^"\\]|\\.)*")|-?(?:NaN|Infinity)', lambda match: match[1] or "null", text, flags=re.S)
-
-
-def _raw_control(text: str) -> str | None:
-    """Raw newlines and tabs inside strings."""
-    try:
-        value: object = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return clean_json(value)
-
-
-def _repair(text: str, *, ended: bool) -> str | None:
-    """Comments, trailing commas, Python literals and quotes, bare keys, closers too many or one too few at the end."""
-    tokens = _tokens(text)
-    if not tokens or tokens[0] != "{":
-        return None
-    out: list[str] = []
-    depth = 0
-    for at, token in enumerate(tokens):
-        if depth == 0 and at:
-            if token in "}]":
-                continue  # a closer too many after the whole object
-            return None
-        following = tokens[at + 1] if at + 1 < len(tokens) else ""
-        if token == "," and following in ("}", "]"):
-            continue
-        depth += (token in "{[") - (token in "}]")
-        plain = _plain(token, is_key=following == ":" and bool(out) and out[-1] in ("{", ","))
-        if plain is None:
-            return None
-        out.append(plain)
-    if depth == 1 and ended and (out[-1][-1] in '"]}' or out[-1] in ("true", "false", "null")) and _closes(out):
-        out.append("}")
-        depth = 0
-    return "".join(out) if depth == 0 else None
-
-
-def _alone(text: str) -> str | None:
-    """The one object in a sentence that has no other bracket or quote."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    if start < 0 or (start == 0 and end == len(text)):
-        return None
-    around = text[:start] + text[end:]
-    return text[start:end] if not set(around) & set('{}[]"`<') else None
-
-
-def _closes(out: list[str]) -> bool:
-    """Whether a brace may follow: the last token ends a value, not a key."""
-    return len(out) >= 2 and (out[-1] in ("}", "]") or out[-2] == ":")
-
-
-def _tokens(text: str) -> list[str]:
-    """The tokens of `text` without white space; none when a part of it is no token (an open string)."""
-    tokens: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            return []
-        if not match[0].isspace() and not match[0].startswith(("//", "/*")):
-            tokens.append(match[0])
-        at = match.end()
-    return tokens
-
-
-def _plain(token: str, *, is_key: bool) -> str | None:
-    if token[0] == "'":
-        body = token[1:-1]
-        if _SINGLE.fullmatch(body) is None:
-            return None
-        return json.dumps(re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), body))
-    if token[0] == '"':
-        return re.sub(r"[\x00-\x1f]", lambda match: f"\\u{ord(match[0]):04x}", token)
-    if is_key and _NAME.fullmatch(token):
-        return f'"{token}"'
-    return _WORDS.get(token, token)
-
-
-def _fault(text: str) -> str:
-    try:
-        _, end = json.JSONDecoder(strict=False).raw_decode(text.strip())
-    except (ValueError, RecursionError):
-        tokens = _tokens(text)
-        opened = sum(token in "{[" for token in tokens) - sum(token in "}]" for token in tokens)
-        return CUT_OFF if text.lstrip()[:1] == "{" and (not tokens or opened > 0) else UNREADABLE
-    return SEVERAL if text.strip()[end:].lstrip()[:1] in ("{", "[", '"') else UNREADABLE

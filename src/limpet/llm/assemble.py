@@ -5,12 +5,13 @@ A wire feeds `text`, `thinking` and `call` and passes on the events they give; `
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from msgspec import Struct
 
-from limpet.llm.arguments import CUT_OFF, clean_json, settle
-from limpet.llm.dialect import Piece, Recalled, Shown, TextFilter, Thought, Written
-from limpet.llm.unicode import Halves, clean
+from limpet.llm.arguments import CUT_OFF, settle
+from limpet.llm.unicode import Halves, clean, clean_json
 from limpet.types.content import AssistantBlock, Text, Thinking, ToolCall
 from limpet.types.event import AnswerReset, ModelEvent, TextDelta, ThinkingDelta
 from limpet.types.ids import new_id
@@ -18,6 +19,9 @@ from limpet.types.message import AssistantMessage, StopReason
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.types.usage import Usage
+
+if TYPE_CHECKING:
+    from limpet.llm.dialect import Piece, TextFilter
 
 CUT_BY_LENGTH = (
     "the answer reached its token limit and was cut off, so none of its calls was run. "
@@ -58,11 +62,7 @@ class Assembler:
         self._profile = profile
         self._blocks: list[_Text | _Thinking | _Call] = []
         self._slots: dict[int, _Call] = {}
-        self._filter = (
-            TextFilter(think=profile.think_tags, dialects=profile.text_calls, tools=tools)
-            if profile.think_tags or profile.text_calls
-            else None
-        )
+        self._filter = _filter_for(profile, tools)
         self._halves = Halves()
 
     @property
@@ -89,7 +89,7 @@ class Assembler:
 
     def call(self, *, index: int | None, id: str, name: str, arguments: object, signature: str = "") -> None:
         """A piece of a call. Later pieces may lack id and name; `arguments` may be text, an object or nothing."""
-        slot = self._slot(index, id, name)
+        slot = self._slot(index, id, name=name)
         slot.id = slot.id or id
         slot.name = slot.name or name
         slot.signature = slot.signature or signature
@@ -118,7 +118,7 @@ class Assembler:
                     if text or block.signature or block.redacted:
                         blocks.append(Thinking(text, clean(block.signature), clean(block.redacted)))
                 case _Call():
-                    blocks.append(_settled(block, stop, taken))
+                    blocks.append(_settled(block, stop, taken=taken))
         if stop == "stop" and any(isinstance(block, ToolCall) for block in blocks):
             stop = "tool_calls"
         elif stop == "tool_calls" and not any(isinstance(block, ToolCall) for block in blocks):
@@ -138,6 +138,8 @@ class Assembler:
         return [TextDelta(piece)] if piece else []
 
     def _act(self, pieces: list[Piece]) -> list[ModelEvent]:
+        from limpet.llm.dialect import Recalled, Shown, Thought, Written  # only some profiles need it
+
         events: list[ModelEvent] = []
         for piece in pieces:
             match piece:
@@ -159,13 +161,13 @@ class Assembler:
         ]
         return [AnswerReset("the model's reasoning is not part of its answer")] if shown else []
 
-    def _slot(self, index: int | None, id: str, name: str) -> _Call:
+    def _slot(self, index: int | None, id: str, *, name: str) -> _Call:
         """The call that a piece belongs to, a new one where it begins one."""
         calls = [block for block in self._blocks if isinstance(block, _Call)]
         known = self._slots.get(index) if index is not None else None
         if index is None:
             known = next((slot for slot in calls if slot.id == id), None) if id else (calls[-1] if calls else None)
-        if known is None or _begins_another(known, id, name):
+        if known is None or _begins_another(known, id, name=name):
             known = _Call("", "", [])
             self._blocks.append(known)
             if index is not None:
@@ -173,14 +175,22 @@ class Assembler:
         return known
 
 
-def _begins_another(slot: _Call, id: str, name: str) -> bool:
+def _filter_for(profile: Profile, tools: tuple[ToolSpec, ...]) -> TextFilter | None:
+    if not profile.think_tags and not profile.text_calls:
+        return None
+    from limpet.llm.dialect import TextFilter  # only some profiles need it
+
+    return TextFilter(think=profile.think_tags, dialects=profile.text_calls, tools=tools)
+
+
+def _begins_another(slot: _Call, id: str, *, name: str) -> bool:
     """Servers reuse one index for several calls: another id, or without ids a name after complete arguments, tells."""
     if id and slot.id:
         return id != slot.id
     return bool(name and slot.name and (name != slot.name or slot.complete))
 
 
-def _settled(slot: _Call, stop: StopReason, taken: set[str]) -> ToolCall:
+def _settled(slot: _Call, stop: StopReason, *, taken: set[str]) -> ToolCall:
     arguments, fault = settle("".join(slot.arguments), ended=stop != "length")
     fault = slot.fault or fault
     if stop == "length":

@@ -20,13 +20,13 @@ def build(
     patience: Patience = Patience(),  # noqa: B008 (frozen)
 ) -> Model:
     """The model to hand to the loop. Nothing is connected or loaded before its first request; `close` it at the end."""
-    model = _wire(choice, blobs, deadlines)
+    model = _wire(choice, blobs, deadlines=deadlines)
     if meter is not None:
         model = Metered(model, meter=meter)
     return Retrying(model, patience=patience)
 
 
-def _wire(choice: Choice, blobs: Blobs | None, deadlines: Deadlines) -> Model:
+def _wire(choice: Choice, blobs: Blobs | None, *, deadlines: Deadlines) -> Model:
     profile = choice.profile
     if profile.wire == "embedded":
         from limpet.llm.embedded import Embedded

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct
 
 from limpet.errors import ConfigError, NoModelError, UnreachableError
-from limpet.llm.embedded import find_embedded
-from limpet.llm.local import find_local, models_at
 from limpet.llm.profiles import owner_of, profile_of, service_at, services
 from limpet.types.profile import Profile
 
@@ -48,8 +46,8 @@ async def choose(
     env: Mapping[str, str],
     *,
     named: str = "",
-    find: FindLocal = find_local,
-    embedded: Callable[[], str] = find_embedded,
+    find: FindLocal | None = None,
+    embedded: Callable[[], str] | None = None,
 ) -> Choice:
     """The model to use; `named` (a reference from the command line) wins over everything.
 
@@ -63,15 +61,18 @@ async def choose(
         (settings.model, "the configuration names it"),
     ):
         if reference.strip():
-            return _choice(await _referenced(reference.strip(), settings, env), where)
+            return _choice(await _referenced(reference.strip(), settings, env=env), where)
     at_hand = _Sources(settings, env)
     for provider, where in at_hand.providers():
         return _choice(await at_hand.default(provider), where)
     if host := env.get("OLLAMA_HOST", "").strip():
-        return _choice(await _listed("ollama", ollama_url(host), ""), "OLLAMA_HOST is set")
-    if (local := await find()) is not None:
+        return _choice(await _listed("ollama", ollama_url(host), key=""), "OLLAMA_HOST is set")
+    from limpet.llm.embedded import find_embedded  # what follows is for machines without a key
+    from limpet.llm.local import find_local
+
+    if (local := await (find or find_local)()) is not None:
         return _choice((local, ""), f"{services()[local.provider].name} runs on this machine")
-    if path := embedded():
+    if path := (embedded or find_embedded)():
         return _choice((profile_of("embedded", "smollm2-135m", base_url=path), ""), "no other model is at hand")
     raise NoModelError("There is no model to talk to.", hint=THREE_WAYS)
 
@@ -141,20 +142,22 @@ class _Sources:
             provider, elsewhere = there, False
         service = services().get(provider)
         if provider == "custom" and own.model and not own.base_url:
-            return await _referenced(own.model, self._settings, self._env)
+            return await _referenced(own.model, self._settings, env=self._env)
         if own.model:
-            return _profile(provider, own.model, own), own.api_key
+            return _profile(provider, own.model, own=own), own.api_key
         if service is not None and service.default and (not elsewhere or provider == "anthropic"):
-            return _profile(provider, service.default, own), own.api_key
+            return _profile(provider, service.default, own=own), own.api_key
         base_url = own.base_url or (service.base_url if service else "")
-        return await _listed(provider, base_url, own.api_key, window=own.window)
+        return await _listed(provider, base_url, key=own.api_key, window=own.window)
 
 
-async def _referenced(reference: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[Profile, str]:
+async def _referenced(reference: str, settings: ModelSettings, *, env: Mapping[str, str]) -> tuple[Profile, str]:
     """The model a reference names. Raises `NoModelError` when its provider lacks a key."""
     sources = _Sources(settings, env)
     provider, slash, model = reference.partition("/")
     if provider == "embedded":
+        from limpet.llm.embedded import find_embedded  # rare
+
         path = find_embedded()
         if not path:
             raise NoModelError(
@@ -172,7 +175,7 @@ async def _referenced(reference: str, settings: ModelSettings, env: Mapping[str,
         )
     if not own.base_url and (service is None or not service.base_url):
         raise ConfigError(f"{reference}: providers.{provider}.base_url is not set")
-    return _profile(provider, model, own), own.api_key
+    return _profile(provider, model, own=own), own.api_key
 
 
 def _guess(reference: str, sources: _Sources) -> str:
@@ -188,12 +191,14 @@ def _guess(reference: str, sources: _Sources) -> str:
     raise ConfigError(f"{reference!r} names no known provider", hint=f"Write provider/model; providers are {known}.")
 
 
-def _profile(provider: str, model: str, own: ProviderSettings) -> Profile:
+def _profile(provider: str, model: str, *, own: ProviderSettings) -> Profile:
     return profile_of(provider, model, base_url=own.base_url, window=own.window)
 
 
-async def _listed(provider: str, base_url: str, key: str, *, window: int = 0) -> tuple[Profile, str]:
+async def _listed(provider: str, base_url: str, *, key: str, window: int = 0) -> tuple[Profile, str]:
     """The first chat model that the server at `base_url` lists."""
+    from limpet.llm.local import models_at  # rare
+
     try:
         names = await models_at(base_url, key=key)
     except OSError as error:

@@ -183,7 +183,7 @@ def _upstream(metadata: object) -> str:
 def _error(status: int, said: Refusal, *, provider: str, retry_after: float | None) -> ModelError:
     text = said.message or (", ".join(said.codes) if said.codes else f"HTTP {status} without a reason")
     codes = set(said.codes)
-    limit = _overflow(status, said, provider)
+    limit = _overflow(status, said, provider=provider)
     if limit is not None:
         return ContextOverflowError(text, provider=provider, status=status, limit=limit)
     if status == 402 or codes & _BILLING or (status in (400, 429) and _BROKE.match(said.message)):
@@ -198,7 +198,7 @@ def _error(status: int, said: Refusal, *, provider: str, retry_after: float | No
     return RequestError(text, provider=provider, status=status, hint=hint)
 
 
-def _overflow(status: int, said: Refusal, provider: str) -> int | None:
+def _overflow(status: int, said: Refusal, *, provider: str) -> int | None:
     """The window in tokens (0: not named) when the refusal means that the prompt does not fit, else None."""
     for sign in OVERFLOW.get(provider, ()) + _ANY:
         if status not in sign.statuses:

@@ -148,13 +148,15 @@ class Embedded:
             env={name: os.environ[name] for name in _KEPT_ENVIRONMENT if name in os.environ},
             start_new_session=True,  # Ctrl-C in the terminal is for us
         )
+        loaded = False
         try:
             said = await self._hear(self._process)
             if said.error:
                 raise ModelError(f"the embedded model does not load: {said.error}", provider="embedded", hint=INSTALL)
-        except BaseException:
-            await asyncio.shield(self._kill())
-            raise
+            loaded = True
+        finally:
+            if not loaded:
+                await asyncio.shield(self._kill())
         return self._process
 
     async def _send(self, process: asyncio.subprocess.Process, value: object) -> None:

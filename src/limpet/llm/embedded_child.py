@@ -14,6 +14,7 @@ import queue
 import secrets
 import sys
 import threading
+import traceback
 from importlib import import_module
 from typing import BinaryIO
 
@@ -54,7 +55,7 @@ class _Chunk(Struct):
 class Answering:
     """Runs questions one by one. `stopped` is the number of the question that was taken back."""
 
-    def __init__(self, model: str, threads: int, out: BinaryIO) -> None:
+    def __init__(self, model: str, threads: int, *, out: BinaryIO) -> None:
         runtime = import_module("xllamacpp")  # heavy, optional, and without types
         parameters = runtime.CommonParams()
         parameters.model.path = model
@@ -108,8 +109,9 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not mix with the answers
     try:
-        answering = Answering(model, threads, out)
+        answering = Answering(model, threads, out=out)
     except Exception as error:  # process main: the parent gets the reason
+        traceback.print_exc()
         out.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
         out.flush()
         os._exit(3)
@@ -124,6 +126,7 @@ def main() -> None:
         try:
             answering.answer(question)
         except Exception as error:  # process main: the parent gets the reason
+            traceback.print_exc()
             answering.say(id=question.ask, error=f"{type(error).__name__}: {error}")
 
 

@@ -6,23 +6,21 @@
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from limpet.errors import ModelError, StalledError, UnreachableError, UpstreamError
-from limpet.llm.classify import error_of
+from limpet.errors import CredentialError, ModelError, StalledError, UnreachableError, UpstreamError
 from limpet.llm.sse import ServerEvent, SseParser
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
-_BIG_BODY = 1 << 20  # aiohttp warns of larger bodies that are not files
+_ONE_WRITE = 128 << 10
 _MAX_EVENT = 32 << 20
 _MAX_ERROR = 64 << 10
 
@@ -69,14 +67,16 @@ class Http:
             await session.close()
 
     @asynccontextmanager
-    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str]) -> AsyncGenerator[Answer, None]:
-        """Send `body`; gives the answer once its headers are there and its status is 200.
+    async def post(
+        self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]
+    ) -> AsyncGenerator[Answer, None]:
+        """Send `body`, given in parts; gives the answer once its headers are there and its status is 200.
 
         Raises `UnreachableError`, `StalledError`, or what `classify` makes of another status.
         """
         clock = asyncio.get_running_loop().time
         started = clock()
-        response = await self._open(url, body, headers)
+        response = await self._open(url, body, headers=headers)
         try:
             if response.status != 200:
                 raise await self._refusal(response)
@@ -84,22 +84,28 @@ class Http:
         finally:
             response.close()
 
-    async def _open(self, url: str, body: bytes, headers: Mapping[str, str]) -> ClientResponse:
+    async def _open(self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]) -> ClientResponse:
         import aiohttp
 
         limits = self._deadlines
-        data = io.BytesIO(body) if len(body) > _BIG_BODY else body
+        size = sum(map(len, body))
         sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
-        if len(body) > _BIG_BODY:
-            sent["Content-Length"] = str(len(body))
+        if size > _ONE_WRITE:  # never joined: copying a long history costs more than all else here
+            sent["Content-Length"] = str(size)
+        data = _parts(body) if size > _ONE_WRITE else b"".join(body)
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._client().post(url, data=data, headers=sent, proxy=_proxy(url), allow_redirects=False)
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise self._unreachable(url, error) from error
+        except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
             raise self._unreachable(url, error) from error
         except TimeoutError as error:
             what = f"{_address(url)} sent nothing within {limits.first_byte:g} s"
             raise StalledError(what, provider=self._provider) from error
+        except ValueError as error:  # a header that cannot be sent: keys come with line breaks
+            hint = "Check the API key: it holds characters that no key has."
+            raise CredentialError(f"the request cannot be sent: {error}", provider=self._provider, hint=hint) from error
         except (aiohttp.ClientError, OSError) as error:
             what = f"{_address(url)} closed the connection without an answer ({_words(error)})"
             raise UpstreamError(what, provider=self._provider) from error
@@ -126,6 +132,8 @@ class Http:
 
     async def _refusal(self, response: ClientResponse) -> ModelError:
         import aiohttp
+
+        from limpet.llm.classify import error_of  # a refusal is rare
 
         body = b""
         try:
@@ -242,6 +250,11 @@ class Answer:
                 hint="The address (base_url) may be wrong, or a proxy or login page answers in its place.",
             )
         return ServerEvent("", body)
+
+
+async def _parts(body: Sequence[bytes]) -> AsyncGenerator[bytes, None]:
+    for part in body:
+        yield part
 
 
 def _address(url: str) -> str:

@@ -6,6 +6,7 @@ Only loopback addresses are asked here, in parallel and for at most half a secon
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Sequence
 from typing import TypeVar
@@ -20,6 +21,12 @@ from limpet.types.profile import Profile
 T = TypeVar("T")
 PROBE_SECONDS = 0.5
 OLLAMA_DEFAULT_WINDOW = 4_096
+_RAISE = {
+    "ollama": "set OLLAMA_CONTEXT_LENGTH for the server, or `num_ctx` in the model's Modelfile",
+    "lmstudio": "load the model with a larger context length",
+    "llamacpp": "start the server with a larger `--ctx-size`",
+    "vllm": "start the server with a larger `--max-model-len`",
+}
 _NO_CHAT = re.compile(r"embed|rerank|bge-|whisper|tts|clip|moderation|dall-e|guard", re.I)
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
 
@@ -111,6 +118,22 @@ async def true_window(profile: Profile) -> int:
                 return found[0] if found else 0
     except OSError:
         return 0
+
+
+async def checked(profile: Profile) -> tuple[Profile, str]:
+    """`profile` with the window its server truly has, and a sentence for the owner where that is the smaller one."""
+    if not profile.local or profile.wire == "embedded":
+        return profile, ""
+    window = 0
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PROBE_SECONDS):
+            window = await true_window(profile)
+    name = services()[profile.provider].name if profile.provider in services() else profile.provider
+    if not 0 < window < profile.window:
+        return with_window(profile, window), ""
+    how = _RAISE.get(profile.provider, "start the server with a larger context")
+    told = f"{name} runs {profile.model} with a window of {window} tokens, not {profile.window}. To raise it: {how}."
+    return with_window(profile, window), told
 
 
 async def _ollama_window(root: str, model: str) -> int:

@@ -16,24 +16,62 @@ from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
 _CAP = 48 << 20
+_BLOCK = 64 << 10
 _encode = msgspec.json.Encoder().encode
 
 
 class _Kept:
-    __slots__ = ("ends", "messages", "pieces", "size")
+    """What was encoded of one session: `pieces` are groups, and once enough of them came together they are `blocks`.
 
-    def __init__(self) -> None:
+    `ends` and `block_ends` say how many messages each reaches to.
+    """
+
+    __slots__ = ("_block", "block_ends", "blocks", "ends", "messages", "open", "pieces", "size")
+
+    def __init__(self, block: int) -> None:
+        self._block = block
         self.messages: tuple[Message, ...] = ()
+        self.blocks: list[bytes] = []
+        self.block_ends: list[int] = []
         self.pieces: list[bytes] = []
         self.ends: list[int] = []
+        self.open = 0
         self.size = 0
+
+    @property
+    def end(self) -> int:
+        """How many messages are kept."""
+        return self.ends[-1] if self.ends else self.block_ends[-1] if self.block_ends else 0
+
+    def add(self, piece: bytes, end: int) -> None:
+        self.pieces.append(piece)
+        self.ends.append(end)
+        self.open += len(piece)
+        self.size += len(piece)
+        if self.open >= self._block:
+            self.blocks.append(b",".join(filter(None, self.pieces)))
+            self.size += len(self.blocks[-1]) - self.open
+            self.block_ends.append(end)
+            self.pieces, self.ends, self.open = [], [], 0
+
+    def cut(self, count: int) -> None:
+        """Drop what reaches beyond the first `count` messages, whole blocks where need be."""
+        while self.ends and self.ends[-1] > count:
+            self.ends.pop()
+            size = len(self.pieces.pop())
+            self.open -= size
+            self.size -= size
+        while not self.ends and self.block_ends and self.block_ends[-1] > count:
+            self.block_ends.pop()
+            self.size -= len(self.blocks.pop())
 
 
 class PrefixCache:
     """At most `cap` bytes of encoded messages, the least recently used session goes first."""
 
-    def __init__(self, *, cap: int = _CAP) -> None:
+    def __init__(self, *, cap: int = _CAP, block: int = _BLOCK) -> None:
         self._cap = cap
+        self._block = block
         self._sessions: OrderedDict[str, _Kept] = OrderedDict()
         self._size = 0
 
@@ -45,26 +83,27 @@ class PrefixCache:
         group: Callable[[Message], str],
         encode: Callable[[Sequence[Message], bool], bytes],
     ) -> list[bytes]:
-        """The encoded groups in order. `encode(messages, last)` gives one group's bytes, empty to leave it out."""
+        """The encoded messages in order, in parts that a comma joins.
+
+        `encode(messages, last)` gives one group's bytes, empty to leave it out.
+        """
         kept = self._take(session)
-        count = _common(kept.messages, messages)
-        at = _cut(kept, count)
+        kept.cut(_common(kept.messages, messages))
+        while (at := kept.end) and (at == len(messages) or group(messages[at - 1]) == group(messages[at])):
+            kept.cut(at - 1)  # a group that now goes on, or is the last
         groups = [tuple(found) for _, found in groupby(messages[at:], group)]
         for found in groups[:-1]:
-            piece = encode(found, False)
             at += len(found)
-            kept.pieces.append(piece)
-            kept.ends.append(at)
-            kept.size += len(piece)
+            kept.add(encode(found, False), at)
         kept.messages = messages[:at]
-        pieces = [piece for piece in kept.pieces if piece]
+        parts = [part for part in (*kept.blocks, *kept.pieces) if part]
         if groups and (last := encode(groups[-1], True)):
-            pieces.append(last)
+            parts.append(last)
         self._give_back(session, kept)
-        return pieces
+        return parts
 
     def _take(self, session: str) -> _Kept:
-        kept = self._sessions.pop(session, None) or _Kept()
+        kept = self._sessions.pop(session, None) or _Kept(self._block)
         self._size -= kept.size
         return kept
 
@@ -78,20 +117,27 @@ class PrefixCache:
             self._size -= oldest.size
 
 
+def body_of(head: bytes, parts: Sequence[bytes], *, tail: bytes) -> list[bytes]:
+    """`head`, `parts` with commas between them, `tail`: small neighbours in one piece, blocks as they are."""
+    body: list[bytes] = []
+    small = [head]
+    for at, part in enumerate(parts):
+        if at:
+            small.append(b",")
+        if len(part) < _BLOCK:
+            small.append(part)
+        else:
+            body += [b"".join(small), part]
+            small = []
+    return [*body, b"".join([*small, tail])]
+
+
 def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
     """How many messages at the start are the same; equal ones count, so a rebuilt projection still hits."""
     count = min(len(old), len(new))
     if old[:count] == new[:count]:
         return count
     return next(at for at in range(count) if old[at] is not new[at] and old[at] != new[at])
-
-
-def _cut(kept: _Kept, count: int) -> int:
-    """Drop what does not fit into the first `count` messages; where the kept part then ends."""
-    while kept.ends and kept.ends[-1] > count:
-        kept.ends.pop()
-        kept.size -= len(kept.pieces.pop())
-    return kept.ends[-1] if kept.ends else 0
 
 
 def to_json(value: object) -> bytes:

@@ -5,7 +5,6 @@ Providers escape characters beyond U+FFFF as two `\\uXXXX` and may cut a delta b
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TypeVar
 
@@ -40,11 +39,29 @@ def decode_json(data: bytes | str, kind: type[T]) -> T:
         text = data if isinstance(data, str) else data.decode("utf-8", "replace")
         if "\\ud" not in text and "\\uD" not in text and isinstance(data, str):
             raise
+        import json  # only for what msgspec refuses
+
         try:
             value: object = json.loads(text)
         except (ValueError, RecursionError):
             raise error from None
         return msgspec.convert(value, kind)
+
+
+def clean_json(value: object) -> str:
+    """Compact JSON of `value` without lone surrogates; what JSON cannot say (NaN) becomes null."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        import json  # only for what msgspec refuses
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(msgspec.json.decode(clean(_finite(text)))).decode()
+
+
+def _finite(text: str) -> str:
+    if "NaN" not in text and "Infinity" not in text:
+        return text
+    return re.sub(r'("(?:[^"\\]|\\.)*")|-?(?:NaN|Infinity)', lambda match: match[1] or "null", text, flags=re.S)
 
 
 class Halves:

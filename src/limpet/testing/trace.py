@@ -46,7 +46,7 @@ class Trace:
         return "\n".join(lines)
 
 
-def _short(names: dict[str, str], prefix: str, name: str) -> str:
+def _short(names: dict[str, str], prefix: str, *, name: str) -> str:
     if name not in names:
         names[name] = f"{prefix}{1 + sum(known.startswith(prefix) for known in names.values())}"
     return names[name]
@@ -66,12 +66,12 @@ def _line(event: Event | ModelEvent, names: dict[str, str]) -> str:
             calls = "".join(f" {call.name}({call.arguments})" for call in message.calls)
             return f"answer {message.stop} {message.text!r}{calls}"
         case TurnStarted(session, turn, attempt):
-            return f"turn {_short(names, 'T', turn)} of {_short(names, 'S', session)} attempt {attempt}"
+            return f"turn {_short(names, 'T', name=turn)} of {_short(names, 'S', name=session)} attempt {attempt}"
         case ToolBegan(call, name, arguments):
-            return f"began {_short(names, 'C', call)} {name} {arguments}"
+            return f"began {_short(names, 'C', name=call)} {name} {arguments}"
         case ToolProgress(call, text):
-            return f"progress {_short(names, 'C', call)} {text!r}"
+            return f"progress {_short(names, 'C', name=call)} {text!r}"
         case ToolEnded(call, name, text, is_error):
-            return f"ended {_short(names, 'C', call)} {name} {'error' if is_error else 'ok'} {text!r}"
+            return f"ended {_short(names, 'C', name=call)} {name} {'error' if is_error else 'ok'} {text!r}"
         case TurnEnded(_, turn, state, text, _, error):
-            return f"turn {_short(names, 'T', turn)} {state} {text!r}" + (f" error {error!r}" if error else "")
+            return f"turn {_short(names, 'T', name=turn)} {state} {text!r}" + (f" error {error!r}" if error else "")

@@ -12,10 +12,9 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.llm.wire.openai_chat import NO_TEXT, tool_name
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
@@ -45,12 +44,12 @@ Wire = dict[str, object]
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
-    """The body of a request. Cache marks stand at the end of tools and system and of the newest user message."""
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
+    """The body of a request, in parts. Cache marks end tools and system, and the newest user message."""
     mark = _mark(profile)
 
     def encode(group: Sequence[Message], last: bool) -> bytes:
-        blocks = [block for message in group for block in _blocks(message, profile, blobs)]
+        blocks = [block for message in group for block in _blocks(message, profile, blobs=blobs)]
         if not blocks:
             return b""
         role = "assistant" if _role(group[0], profile) == "assistant" else "user"
@@ -63,7 +62,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     )
     head: Wire = {"model": profile.model, "max_tokens": _max_tokens(request.sampling, profile)}
     if request.tools and profile.tools:
-        tools = [_tool(tool.name, tool.description, tool.parameters) for tool in request.tools]
+        tools = [_tool(tool.name, tool.description, parameters=tool.parameters) for tool in request.tools]
         if mark and not request.system:
             tools[-1] = {**tools[-1], "cache_control": mark}
         head["tools"] = tools
@@ -73,7 +72,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: Wire = {"stream": True, **_sampling(request.sampling, profile)}
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
 
 
 def _mark(profile: Profile) -> Wire:
@@ -83,7 +82,7 @@ def _mark(profile: Profile) -> Wire:
     return {"type": "ephemeral", "ttl": "1h"} if profile.cache_ttl >= 3600 else {"type": "ephemeral"}
 
 
-def _tool(name: str, description: str, parameters: Raw) -> Wire:
+def _tool(name: str, description: str, *, parameters: Raw) -> Wire:
     return {"name": name, "description": description, "input_schema": parameters}
 
 
@@ -120,23 +119,23 @@ def _role(message: Message, profile: Profile) -> str:
     return "user"
 
 
-def _blocks(message: Message, profile: Profile, blobs: Blobs | None) -> list[Wire]:
+def _blocks(message: Message, profile: Profile, *, blobs: Blobs | None) -> list[Wire]:
     match message:
         case AssistantMessage():
             return _assistant(message, profile)
         case UserMessage():
             content = [*message.content, Text(message.runtime)] if message.runtime else message.content
-            return _content(content, profile, blobs) or [{"type": "text", "text": NO_TEXT}]
+            return _content(content, profile, blobs=blobs) or [{"type": "text", "text": NO_TEXT}]
         case ToolMessage():
             result: Wire = {"type": "tool_result", "tool_use_id": call_id(message.call_id)}
-            if content := _content(message.content, profile, blobs):
+            if content := _content(message.content, profile, blobs=blobs):
                 result["content"] = content
             if message.is_error:
                 result["is_error"] = True
             return [result]
 
 
-def _content(blocks: Sequence[UserBlock | ResultBlock], profile: Profile, blobs: Blobs | None) -> list[Wire]:
+def _content(blocks: Sequence[UserBlock | ResultBlock], profile: Profile, *, blobs: Blobs | None) -> list[Wire]:
     found: list[Wire] = []
     for block in blocks:
         if isinstance(block, Text) and block.text.strip():
@@ -255,6 +254,8 @@ class _Reader:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
             raise UpstreamError(what, provider=self._provider) from error
         if event.type == "error" or event.error:
+            from limpet.llm.classify import error_inside  # an error in a stream is rare
+
             raise error_inside(event.error, provider=self._provider)
         match event.type:
             case "message_start" if event.message is not None and event.message.usage is not None:

@@ -11,10 +11,9 @@ from msgspec import Struct, field
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
 from limpet.types.event import Done, ModelEvent
@@ -43,12 +42,12 @@ _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
-    """The body of a request. What is the same as last time in the session is not encoded again."""
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
+    """The body of a request, in parts. What is the same as last time in the session is not encoded again."""
 
     def encode(group: Sequence[Message], _last: bool) -> bytes:
-        wire = [to_json(item) for message in group for item in _message(message, profile, blobs)]
-        return b",".join(wire + [to_json(item) for item in _result_pictures(group, profile, blobs)])
+        wire = [to_json(item) for message in group for item in _message(message, profile, blobs=blobs)]
+        return b",".join(wire + [to_json(item) for item in _result_pictures(group, profile, blobs=blobs)])
 
     pieces = prefix.encode(
         request.session, request.messages, group=lambda message: type(message).__name__, encode=encode
@@ -68,7 +67,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail.update(_sampling(request.sampling, profile))
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
 
 
 def tool_of(tool: ToolSpec) -> dict[str, object]:
@@ -100,10 +99,10 @@ def _sampling(sampling: Sampling, profile: Profile) -> dict[str, object]:
     return fields
 
 
-def _message(message: Message, profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+def _message(message: Message, profile: Profile, *, blobs: Blobs | None) -> list[dict[str, object]]:
     match message:
         case UserMessage():
-            return [{"role": "user", "content": _user_content(message, profile, blobs)}]
+            return [{"role": "user", "content": _user_content(message, profile, blobs=blobs)}]
         case AssistantMessage():
             return _assistant(message, profile)
         case ToolMessage():
@@ -111,15 +110,15 @@ def _message(message: Message, profile: Profile, blobs: Blobs | None) -> list[di
             return [{"role": "tool", "tool_call_id": message.call_id, "content": text}]
 
 
-def _user_content(message: UserMessage, profile: Profile, blobs: Blobs | None) -> str | list[dict[str, object]]:
+def _user_content(message: UserMessage, profile: Profile, *, blobs: Blobs | None) -> str | list[dict[str, object]]:
     blocks = [*message.content, Text(message.runtime)] if message.runtime else list(message.content)
-    parts = _parts(blocks, profile, blobs)
+    parts = _parts(blocks, profile, blobs=blobs)
     if all(part["type"] == "text" for part in parts):
         return "\n\n".join(str(part["text"]) for part in parts) or NO_TEXT
     return parts
 
 
-def _parts(blocks: Sequence[UserBlock], profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+def _parts(blocks: Sequence[UserBlock], profile: Profile, *, blobs: Blobs | None) -> list[dict[str, object]]:
     parts: list[dict[str, object]] = []
     for block in blocks:
         if isinstance(block, Text):
@@ -164,13 +163,13 @@ def _text_of(content: Sequence[ResultBlock]) -> str:
     return "\n".join(block.text for block in content if isinstance(block, Text) and block.text)
 
 
-def _result_pictures(group: Sequence[Message], profile: Profile, blobs: Blobs | None) -> list[dict[str, object]]:
+def _result_pictures(group: Sequence[Message], profile: Profile, *, blobs: Blobs | None) -> list[dict[str, object]]:
     """Tool messages hold no pictures: those of a batch follow in one user message."""
     parts: list[dict[str, object]] = []
     for message in group:
         if isinstance(message, ToolMessage) and (images := [b for b in message.content if isinstance(b, Image)]):
             parts.append({"type": "text", "text": f"Images from the result of {message.name} ({message.call_id}):"})
-            parts += _parts(images, profile, blobs)
+            parts += _parts(images, profile, blobs=blobs)
     return [{"role": "user", "content": parts}] if parts else []
 
 
@@ -271,6 +270,8 @@ class _Reader:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
             raise UpstreamError(what, provider=self._provider) from error
         if chunk.error or chunk.kind == "error":
+            from limpet.llm.classify import error_inside  # an error in a stream is rare
+
             raise error_inside(chunk.error or {"message": chunk.message}, provider=self._provider)
         if chunk.usage is not None:
             self.usage = chunk.usage
@@ -299,12 +300,14 @@ class _Reader:
             self.refused = True
         for text in texts:
             events += self.assembler.text(text) if text else []
+        content = bool(reasoning or any(texts))
         for piece in delta.tool_calls or ():
             function = piece.function or _Function()
+            content = content or bool(piece.id or function.name or function.arguments)
             self.assembler.call(
                 index=piece.index, id=piece.id or "", name=function.name or "", arguments=function.arguments
             )
-        return bool(reasoning or any(texts) or delta.tool_calls)
+        return content
 
 
 def _thinking_text(value: object) -> str:

@@ -1,7 +1,8 @@
 """Strict fake model services: a test starts one in its process, a person with `python -m limpet.testing.fakes`."""
 
+from limpet.testing.fakes import faults
 from limpet.testing.fakes.anthropic import FakeAnthropic
 from limpet.testing.fakes.openai import FakeOpenAI
 from limpet.testing.fakes.script import Call, Reply, Rules, Seen, load_script
 
-__all__ = ["Call", "FakeAnthropic", "FakeOpenAI", "Reply", "Rules", "Seen", "load_script"]
+__all__ = ["Call", "FakeAnthropic", "FakeOpenAI", "Reply", "Rules", "Seen", "faults", "load_script"]

@@ -66,7 +66,7 @@ class AnthropicService:
         if rules.max_characters and (size := len(msgspec.json.encode(messages))) > rules.max_characters:
             raise Refused(f"prompt is too long: {size // 4} tokens > {rules.max_characters // 4} maximum")
         if "system" in body and not isinstance(body["system"], str):
-            _check_blocks(items(body["system"], "system"), "system", ("text",))
+            _check_blocks(items(body["system"], "system"), "system", kinds=("text",))
         need(body.get("system") != "", "system: text content blocks must be non-empty")
         _check_tools(body)
         self._check_messages(messages, model)
@@ -89,19 +89,19 @@ class AnthropicService:
             blocks = plain if isinstance(content, str) else items(content, where)
             need(blocks, f"{where}: content must be non-empty")
             kinds = ("text", "image", "tool_result") if role == "user" else _ASSISTANT
-            found = _check_blocks(blocks, where, kinds)
+            found = _check_blocks(blocks, where, kinds=kinds)
             if role == "user":
-                _check_results(found, open_ids, where)
+                _check_results(found, open_ids, where=where)
                 open_ids = []
                 continue
-            self._check_thinking(found, model, where)
+            self._check_thinking(found, model, where=where)
             open_ids = [_check_use(block, where) for block in found if block.get("type") == "tool_use"]
             for use in open_ids:
                 need(use not in seen_ids, f"{where}: `tool_use` ids must be unique")
                 seen_ids.add(use)
         need(not open_ids, f"`tool_use` ids were found without `tool_result` blocks: {', '.join(open_ids)}")
 
-    def _check_thinking(self, blocks: list[dict[str, object]], model: str, where: str) -> None:
+    def _check_thinking(self, blocks: list[dict[str, object]], model: str, *, where: str) -> None:
         for at, block in enumerate(blocks):
             if block.get("type") != "thinking":
                 continue
@@ -174,7 +174,7 @@ class AnthropicService:
 _ASSISTANT = ("text", "tool_use", "thinking", "redacted_thinking")
 
 
-def _check_blocks(blocks: list[object], where: str, kinds: tuple[str, ...]) -> list[dict[str, object]]:
+def _check_blocks(blocks: list[object], where: str, *, kinds: tuple[str, ...]) -> list[dict[str, object]]:
     found = [fields(item, f"{where}.{at}") for at, item in enumerate(blocks)]
     for at, block in enumerate(found):
         spot = f"{where}.content.{at}"
@@ -200,7 +200,7 @@ def _check_use(block: dict[str, object], where: str) -> str:
     return found
 
 
-def _check_results(blocks: list[dict[str, object]], open_ids: list[str], where: str) -> None:
+def _check_results(blocks: list[dict[str, object]], open_ids: list[str], *, where: str) -> None:
     answered: list[str] = []
     for at, block in enumerate(blocks):
         if block.get("type") != "tool_result":
@@ -214,7 +214,7 @@ def _check_results(blocks: list[dict[str, object]], open_ids: list[str], where: 
         answered.append(found)
         content = block.get("content")
         if content is not None and not isinstance(content, str):
-            _check_blocks(items(content, f"{where}.{at}"), f"{where}.{at}", ("text", "image"))
+            _check_blocks(items(content, f"{where}.{at}"), f"{where}.{at}", kinds=("text", "image"))
     missing = [found for found in open_ids if found not in answered]
     need(not missing, f"{where}: `tool_use` ids were found without `tool_result` blocks: {', '.join(missing)}")
 

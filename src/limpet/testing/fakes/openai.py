@@ -100,7 +100,7 @@ class OpenAIService:
                 deltas.append({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
         events = [sse(_chunk(model, delta)) for delta in deltas]
         stop = reply.stop or ("tool_calls" if reply.calls else "stop")
-        events.append(sse(_chunk(model, {}, stop)))
+        events.append(sse(_chunk(model, {}, stop=stop)))
         if fields((seen.body or {}).get("stream_options", {}), "stream_options").get("include_usage"):
             events.append(sse({**_head(model), "choices": [], "usage": _usage(reply)}))
         return [*events, sse("[DONE]")]
@@ -110,7 +110,7 @@ def _head(model: str) -> dict[str, object]:
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_750_000_000, "model": model}
 
 
-def _chunk(model: str, delta: dict[str, object], stop: str | None = None) -> dict[str, object]:
+def _chunk(model: str, delta: dict[str, object], *, stop: str | None = None) -> dict[str, object]:
     return {**_head(model), "choices": [{"index": 0, "delta": delta, "finish_reason": stop}]}
 
 
@@ -159,7 +159,7 @@ def _check_messages(messages: list[dict[str, object]], rules: Rules) -> None:
         else:
             need(not open_ids, f"{where}: tool calls {open_ids} have no tool message")
         if role == "assistant":
-            open_ids = _check_assistant(message, where, rules)
+            open_ids = _check_assistant(message, where, rules=rules)
         elif role == "user":
             _check_content(message.get("content"), f"{where}.content")
         need(not rules.alternate or role == "tool" or role != before, f"{where}: roles must alternate")
@@ -184,7 +184,7 @@ def _check_content(content: object, where: str) -> None:
             need(re.match(r"data:image/\w+;base64,[A-Za-z0-9+/]+=*$|https?://", url), f"{where}[{at}]: no image")
 
 
-def _check_assistant(message: dict[str, object], where: str, rules: Rules) -> list[str]:
+def _check_assistant(message: dict[str, object], where: str, *, rules: Rules) -> list[str]:
     calls = items(message.get("tool_calls") or [], f"{where}.tool_calls")
     need("tool_calls" not in message or calls, f"{where}.tool_calls: [] is too short")
     content = message.get("content")

@@ -53,12 +53,16 @@ class Reply(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
 class Seen(Struct, frozen=True):
-    """A request as it came: `raw` bytes, `body` decoded (None: no JSON object), header names in lower case."""
+    """A request as it came: `raw` bytes, `body` decoded (None: no JSON object), header names in lower case.
+
+    `peer` names the connection it came by.
+    """
 
     path: str
     headers: dict[str, str]
     raw: bytes
     body: dict[str, object] | None
+    peer: str = ""
 
 
 Script = Sequence[Reply] | Callable[[Seen], Reply]

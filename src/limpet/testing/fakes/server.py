@@ -82,7 +82,8 @@ class FakeServer:
     async def _post(self, request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         headers = {name.lower(): value for name, value in request.headers.items()}
-        seen = Seen(path=request.path, headers=headers, raw=raw, body=_object(raw))
+        peer = str(request.transport.get_extra_info("peername")) if request.transport is not None else ""
+        seen = Seen(path=request.path, headers=headers, raw=raw, body=_object(raw), peer=peer)
         self.requests.append(seen)
         try:
             self._service.check(seen, self._rules)
@@ -93,7 +94,7 @@ class FakeServer:
         await self._wait(reply.delay)
         if reply.status != 200 or reply.body is not None:
             return _plain(reply)
-        return await self._stream(request, reply, seen)
+        return await self._stream(request, reply, seen=seen)
 
     def _next(self, seen: Seen) -> Reply:
         if callable(self._script):
@@ -103,7 +104,7 @@ class FakeServer:
         self._played += 1
         return self._script[self._played - 1]
 
-    async def _stream(self, request: web.Request, reply: Reply, seen: Seen) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, reply: Reply, *, seen: Seen) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **reply.headers})
         await response.prepare(request)
         events = [part.encode("utf-8", "surrogatepass") for part in reply.raw] or self._service.events(reply, seen)
