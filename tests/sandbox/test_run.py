@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,14 +53,18 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def gone(mark: str) -> bool:
-    """Whether the processes end soon; a killed one needs a moment to leave."""
+def soon(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 20
-    while processes_with(mark):
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.01)
     return True
+
+
+def gone(mark: str) -> bool:
+    """Whether the processes end soon; a killed one needs a moment to leave."""
+    return soon(lambda: not processes_with(mark))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -92,7 +97,7 @@ def test_timeout_kills_the_whole_tree(tmp_path, place):
     command = f"echo begun; setsid sleep {mark} & (trap '' TERM INT; sleep {mark}) & sleep {mark}"
     finished, out = run(job(tmp_path, command, place, timeout=0.3))
     assert (finished.timed_out, finished.exit_code, out) == (True, None, "begun\n")
-    assert gone(f"sleep\0{mark}")
+    assert processes_with(f"sleep\0{mark}") == []
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -123,7 +128,7 @@ def test_background_children_live_until_the_end_of_the_agent(tmp_path, place):
         finished = await sandbox.run(job(tmp_path, f"sleep {mark} & echo done; exit 3", place), out.extend)
         assert (finished.exit_code, out) == (3, b"done\n")
         assert [child.command for child in finished.background] == [f"sleep {mark}"]
-        assert len(processes_with(f"sleep\0{mark}")) == 1
+        assert soon(lambda: len(processes_with(f"sleep\0{mark}")) == 1)
         await sandbox.close()
         assert processes_with(f"sleep\0{mark}") == []
 
@@ -158,9 +163,11 @@ def test_no_command_outlives_its_killed_agent(tmp_path, place):
     )
     with subprocess.Popen([sys.executable, "-c", agent], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        assert processes_with(f"sleep\0{mark}")
-        process.send_signal(signal.SIGKILL)
+        try:
+            assert process.stdout.readline() == b"begun\n"
+            assert soon(lambda: len(processes_with(f"sleep\0{mark}")) == 2)
+        finally:
+            process.send_signal(signal.SIGKILL)
     assert gone(f"sleep\0{mark}")
 
 

@@ -190,6 +190,7 @@ class _Running:
         self._output, self._life, self._state = pipes.output[0], pipes.life[1], pipes.status[0]
         self._on_output: Callable[[bytes], None] | None = on_output
         self._keep = keep
+        self._told = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         for fd in (self._output, self._state):
             os.set_blocking(fd, False)
@@ -199,7 +200,7 @@ class _Running:
 
     async def kill(self) -> None:
         """End all processes of the command; returns when none is left."""
-        self._on_output_end()
+        self.drain()
         self._close_life()
         await asyncio.shield(self._ended)
 
@@ -208,9 +209,6 @@ class _Running:
         while self._output >= 0 and self._read_output():
             pass
         self._on_output = None
-
-    def _on_output_end(self) -> None:
-        self.drain()
 
     async def _wait(self) -> None:
         try:
@@ -221,19 +219,18 @@ class _Running:
             self._keep.discard(self)
 
     async def _until_killed(self) -> None:
-        """Until the process ended by itself, or a while after its life pipe was closed: then it is killed."""
+        """Until the process ended by itself, or was told to and given `KILL_WAIT` for it: then it is killed."""
         waiting = asyncio.create_task(self._process.wait())
+        told = asyncio.create_task(self._told.wait())
         try:
-            while not waiting.done():
-                await asyncio.wait({waiting}, timeout=KILL_WAIT if self._life < 0 else 0.5)
-                if self._life < 0 and not waiting.done():
-                    self._kill_above()
-        finally:
-            if not waiting.done():  # this task was cancelled: the loop is ending
+            await asyncio.wait({waiting, told}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({waiting}, timeout=KILL_WAIT)
+        finally:  # also when this task is cancelled, because the loop is ending
+            told.cancel()
+            if not waiting.done():
                 self._close_life()
                 self._kill_above()
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(waiting, KILL_WAIT)
+                await asyncio.wait({waiting}, timeout=KILL_WAIT)
 
     def _kill_above(self) -> None:
         with suppress(ProcessLookupError):
@@ -243,6 +240,7 @@ class _Running:
         if self._life >= 0:
             os.close(self._life)
             self._life = -1
+            self._told.set()
 
     def _give_back(self) -> None:
         self.drain()
