@@ -45,8 +45,13 @@ def python(code: str) -> str:
     return f"python3 -c {shlex.quote(code)}"
 
 
+def children() -> str:
+    """Children of this process, zombies too."""
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+
+
 def alive(mark: str) -> list[str]:
-    """Processes with `mark` in their command line, zombies too."""
+    """Processes with `mark` in their command line."""
     found: list[str] = []
     for name in os.listdir("/proc"):
         try:
@@ -94,6 +99,7 @@ def test_c51a_a_timeout_leaves_no_descendant_and_no_zombie(tmp_path, place):
     result = execute(tmp_path, place, f"bash -c 'sleep {mark} & sleep {mark} & wait'", timeout=1)
     assert "timed out after 1 s" in result.text
     assert alive(f"sleep\0{mark}") == []
+    assert children() == ""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -162,7 +168,7 @@ def test_c52_five_megabytes(tmp_path, place):
     assert spilled.count(b"\n") == 99_999
 
 
-def test_c52_memory_stays_within_twice_the_cap(tmp_path):
+def test_c52_memory_is_bounded_by_the_cap(tmp_path):
     cap = 1_000_000
     settings = ExecSettings(limits=Limits(output=cap))
     command = "head -c 20000000 /dev/zero | tr '\\0' 'x' | fold -w 99"
@@ -184,7 +190,7 @@ def test_c52_memory_stays_within_twice_the_cap(tmp_path):
     finally:
         tracemalloc.stop()
     assert "bytes of output not kept" in Path(tmp_path.parent / "blobs" / result.details.spill).read_text()
-    assert peak < 8 * cap
+    assert peak < 3.5 * cap
 
 
 @pytest.mark.parametrize("place", PLACES)

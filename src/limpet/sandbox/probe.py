@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from limpet.sandbox import bubblewrap
+from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.limits import Limits, holding
 
 _PATIENCE = 10.0
@@ -36,7 +36,9 @@ async def probe() -> SandboxReport:
 
 def examine(*, enabled: bool = True) -> SandboxReport:
     """Try the sandbox once with the arguments that commands get."""
-    limits = holding(sandboxed=False)
+    parents = cgroup.parents()
+    version = parents.version if parents else 0
+    limits = holding(sandboxed=False, cgroup=version)
     if not enabled:
         return SandboxReport("none", reason="the sandbox is switched off", remedy="Switch it on.", limits=limits)
     path = bubblewrap.find()
@@ -47,7 +49,9 @@ def examine(*, enabled: bool = True) -> SandboxReport:
         return SandboxReport(
             "none", path=path, reason=f"bubblewrap does not work here ({fault})", remedy=_remedy(fault), limits=limits
         )
-    return SandboxReport("bubblewrap", path=path, version=_version(path), limits=holding(sandboxed=True))
+    return SandboxReport(
+        "bubblewrap", path=path, version=_version(path), limits=holding(sandboxed=True, cgroup=version)
+    )
 
 
 def _try(path: str) -> str:

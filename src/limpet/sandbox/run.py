@@ -18,7 +18,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.errors import SandboxError
-from limpet.sandbox import bubblewrap
+from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.limits import Limits
 from limpet.sandbox.probe import SandboxReport, examine
 from limpet.sandbox.status import Status
@@ -54,7 +54,8 @@ class Child(Struct, frozen=True):
 
 
 class Finished(Struct, frozen=True):
-    """How a command ended. `exit_code` is None when it was killed: at its timeout or for `limit`.
+    """How a command ended. `exit_code` is None when it was killed as a whole. `limit` names the limit for
+    which it or one of its processes was killed, or was refused more of them.
 
     `duration` is milliseconds.
     """
@@ -105,40 +106,43 @@ class Sandbox:
 
     def _finished(self, running: _Running, began: float) -> Finished:
         status = running.status
-        if status.limit:
-            return Finished(None, limit=status.limit, duration=_since(began))
+        limit = status.limit or running.passed()
+        if status.exit_code is None and limit:
+            return Finished(None, limit=limit, duration=_since(began))
         if status.exit_code is None:
             raise SandboxError(
                 "the command could not be started in the sandbox", hint=running.last.decode("utf-8", "replace").strip()
             )
         left = tuple(Child(pid, line) for pid, line in status.left)
-        return Finished(status.exit_code, background=left, duration=_since(began))
+        return Finished(status.exit_code, limit=limit, background=left, duration=_since(began))
 
     async def _start(self, job: Job, on_output: Callable[[bytes], None]) -> _Running:
         if job.place == "sandbox" and self.report.kind == "none":
             raise SandboxError(f"there is no sandbox here: {self.report.reason}", hint=self.report.remedy)
-        ends = _Pipes()
+        group = _group(job.limits)
+        pipes = _Pipes()
         try:
-            argv = inner = [job.place, job.limits.memory, job.limits.processes, job.limits.file_size, job.command]
-            argv = [str(value) for value in (ends.status[1], ends.life[0], *inner)]
             process = await asyncio.create_subprocess_exec(
+                *(group.prefix() if group else ()),
                 *self._outer(job),
-                *argv,
+                *_inner(job, status=pipes.status[1], life=pipes.life[0], watch_memory=group is None),
                 stdin=DEVNULL,
-                stdout=ends.output[1],
-                stderr=ends.output[1],
-                pass_fds=(ends.status[1], ends.life[0]),
+                stdout=pipes.output[1],
+                stderr=pipes.output[1],
+                pass_fds=(pipes.status[1], pipes.life[0]),
                 cwd=job.folder if job.place == "host" else "/",
                 env=dict(job.env),
                 start_new_session=True,
             )
         except BaseException as error:
-            ends.close_all()
+            pipes.close_all()
+            if group:
+                group.remove()
             if isinstance(error, OSError | ValueError):
                 raise SandboxError(f"the command could not be started: {error}") from None
             raise
-        ends.close_theirs()
-        running = _Running(process, ends, on_output, keep=self._running)
+        pipes.close_theirs()
+        running = _Running(process, pipes, on_output, group=group, keep=self._running)
         self._running.add(running)
         return running
 
@@ -156,6 +160,22 @@ class Sandbox:
             hidden=hidden,
         )
         return [*argv, *python, bubblewrap.INIT]
+
+
+def _group(limits: Limits) -> cgroup.Group | None:
+    parents = cgroup.parents()
+    try:
+        return cgroup.Group(parents, limits) if parents else None
+    except OSError:  # the permission was taken away meanwhile: the watch stands alone
+        return None
+
+
+def _inner(job: Job, *, status: int, life: int, watch_memory: bool) -> list[str]:
+    """The arguments of the init. It watches the memory only where no control group counts it better."""
+    memory = job.limits.memory if watch_memory else 0
+    return [str(value) for value in (status, life, job.place, memory, job.limits.processes, job.limits.file_size)] + [
+        job.command
+    ]
 
 
 class _Pipes:
@@ -182,9 +202,12 @@ class _Running:
         pipes: _Pipes,
         on_output: Callable[[bytes], None],
         *,
+        group: cgroup.Group | None,
         keep: set[_Running],
     ) -> None:
         self.status = Status()
+        self._group = group
+        self._last_passed = ""
         self.last = b""
         self._process = process
         self._output, self._life, self._state = pipes.output[0], pipes.life[1], pipes.status[0]
@@ -209,6 +232,10 @@ class _Running:
         while self._output >= 0 and self._read_output():
             pass
         self._on_output = None
+
+    def passed(self) -> str:
+        """The limit of the control group that was passed, empty when none was."""
+        return self._last_passed or (self._group.passed() if self._group else "")
 
     async def _wait(self) -> None:
         try:
@@ -249,6 +276,9 @@ class _Running:
                 self._loop.remove_reader(fd)
                 os.close(fd)
         self._output = self._state = -1
+        if self._group:
+            self._last_passed = self._group.passed()
+            self._group.remove()
         self.status.end()
 
     def _read_output(self) -> bool:

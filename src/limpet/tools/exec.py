@@ -14,7 +14,7 @@ from limpet.sandbox.limits import Limits
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
-from limpet.tools.output import Collector, to_text
+from limpet.tools.output import Collector
 from limpet.tools.paths import STATE, Root, missing
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
@@ -80,7 +80,7 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         collected = Collector(settings.limits.output)
         finished = await sandbox.run(job, collected.add)
-        text = to_text(collected.data(), fallback=settings.encoding)
+        text = collected.take_text(fallback=settings.encoding)
         return await _result(text, finished, context=context, job=job)
 
     return exec
@@ -145,10 +145,11 @@ async def _result(text: str, finished: Finished, *, context: ToolContext, job: J
 def _outcome(finished: Finished, job: Job) -> tuple[str, bool]:
     if finished.timed_out:
         return f"timed out after {job.timeout:g} s; it and its children were killed", True
+    code = finished.exit_code
+    by_signal = f" (signal {code - 128})" if code and 128 < code < 128 + 65 else ""
+    how = "killed" if code is None else f"exit code {code}{by_signal}"
     if finished.limit == "memory":
-        return f"killed: it used over {job.limits.memory // 1024**2:,} MB of memory", True
+        return f"{how}: it used over {job.limits.memory // 1024**2:,} MB of memory", True
     if finished.limit == "processes":
-        return f"killed: it had over {job.limits.processes} processes", True
-    code = finished.exit_code or 0
-    by_signal = f" (signal {code - 128})" if 128 < code < 128 + 65 else ""
-    return f"exit code {code}{by_signal}", code != 0
+        return f"{how}: it had over {job.limits.processes} processes", True
+    return how, code != 0
