@@ -12,7 +12,7 @@ import pytest
 from limpet.errors import ArgumentsError
 from limpet.sandbox.limits import Limits
 from limpet.sandbox.run import Sandbox
-from limpet.testing.context import call, tool_context
+from limpet.testing.context import Recorded, call, tool_context
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
 from limpet.tools.files_write import write_file
@@ -148,6 +148,21 @@ def test_c52_bytes_that_are_no_text(tmp_path, place):
 def test_c52_fallback_encoding(tmp_path, place):
     command = python("import os; os.write(1, '中文'.encode('gbk'))")
     assert execute(tmp_path, place, command, settings=ExecSettings(encoding="cp936")).text == "中文\n[exit code 0]"
+
+
+def test_c52_people_see_a_last_line_without_secrets(tmp_path):
+    recorded = Recorded(secrets={"KEY": "tvly-1"})
+
+    async def go():
+        sandbox = Sandbox()
+        arguments = '{"command": "echo one; echo tvly-1", "place": "host"}'
+        bound = make_exec(sandbox, ExecSettings()).bind(arguments, workspace=str(tmp_path))
+        await bound.run(tool_context(tmp_path, recorded=recorded))
+        await sandbox.close()
+
+    asyncio.run(go())
+    assert recorded.progress
+    assert not any("tvly" in line for line in recorded.progress)
 
 
 @pytest.mark.parametrize("place", PLACES)

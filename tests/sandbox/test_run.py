@@ -28,9 +28,9 @@ def job(folder, command, place, **options):
     return Job(command=command, workspace=str(folder), folder=str(folder), env=env, place=place, **options)
 
 
-def run(one: Job) -> tuple[Finished, str]:
+def run(one: Job, *, groups: bool = True) -> tuple[Finished, str]:
     async def go():
-        sandbox, out = Sandbox(), bytearray()
+        sandbox, out = Sandbox(groups=groups), bytearray()
         try:
             finished = await sandbox.run(one, out.extend)
         finally:
@@ -178,10 +178,11 @@ def test_own_process_group_is_never_signalled(tmp_path, place):
     run(job(tmp_path, "kill -TERM -$$; sleep 5", place, timeout=5))
 
 
+@pytest.mark.parametrize("groups", [True, False])
 @pytest.mark.parametrize("place", PLACES)
-def test_memory_is_limited(tmp_path, place):
+def test_memory_is_limited(tmp_path, place, groups):
     command = "python3 -c 'import time; x = b\"x\" * 150_000_000; time.sleep(9)' & wait"
-    finished, _ = run(job(tmp_path, command, place, limits=Limits(memory=60_000_000)))
+    finished, _ = run(job(tmp_path, command, place, limits=Limits(memory=60_000_000)), groups=groups)
     assert finished.limit == "memory"
 
 
@@ -249,6 +250,23 @@ def test_without_a_sandbox_it_is_refused(tmp_path):
 
     with pytest.raises(SandboxError, match="switched off"):
         asyncio.run(go())
+
+
+@needs_sandbox
+@pytest.mark.parametrize("workspace", ["/", "/usr", "/tmp"])
+def test_a_workspace_that_holds_the_system_is_refused(workspace):
+    with pytest.raises(SandboxError, match="parts of the system"):
+        run(job(workspace, "true", "sandbox"))
+
+
+@needs_sandbox
+def test_a_home_as_workspace_keeps_its_secrets(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_rsa").write_text("SECRET")
+    (tmp_path / ".netrc").write_text("SECRET")
+    _, out = run(job(tmp_path, "cat .ssh/id_rsa .netrc", "sandbox"))
+    assert "SECRET" not in out
 
 
 @needs_sandbox

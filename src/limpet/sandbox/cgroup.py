@@ -7,7 +7,6 @@ Version 2 when a group with the controllers `memory` and `pids` was delegated to
 from __future__ import annotations
 
 import os
-import secrets
 from contextlib import suppress
 from functools import cache
 
@@ -35,7 +34,7 @@ class Group:
     """The group of one command. `remove` it when its processes have ended."""
 
     def __init__(self, parents: Parents, limits: Limits) -> None:
-        name = f"{_NAME}-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{_NAME}-{os.getpid()}-{os.urandom(4).hex()}"
         self._version = parents.version
         self._folders = [os.path.join(folder, name) for folder in parents.folders]
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import tempfile
 from typing import Literal
 
 from msgspec import Struct
@@ -41,21 +40,22 @@ def examine(*, enabled: bool = True) -> SandboxReport:
     limits = holding(sandboxed=False, cgroup=version)
     if not enabled:
         return SandboxReport("none", reason="the sandbox is switched off", remedy="Switch it on.", limits=limits)
-    path = bubblewrap.find()
+    path = fault = ""
+    for path in bubblewrap.found():
+        fault = _try(path)
+        if not fault:
+            limits = holding(sandboxed=True, cgroup=version)
+            return SandboxReport("bubblewrap", path=path, version=_version(path), limits=limits)
     if not path:
         return SandboxReport("none", reason="bubblewrap is not installed", remedy=_INSTALL, limits=limits)
-    fault = _try(path)
-    if fault:
-        return SandboxReport(
-            "none", path=path, reason=f"bubblewrap does not work here ({fault})", remedy=_remedy(fault), limits=limits
-        )
-    return SandboxReport(
-        "bubblewrap", path=path, version=_version(path), limits=holding(sandboxed=True, cgroup=version)
-    )
+    reason = f"bubblewrap does not work here ({fault})"
+    return SandboxReport("none", path=path, reason=reason, remedy=_remedy(fault), limits=limits)
 
 
 def _try(path: str) -> str:
     """The fault, empty when it works."""
+    import tempfile  # rare: once a process, and it imports much
+
     with tempfile.TemporaryDirectory(prefix="limpet-probe-") as folder:
         real = os.path.realpath(folder)
         argv = bubblewrap.arguments(path, workspace=real, folder=real, env={}, limits=Limits())
@@ -81,7 +81,7 @@ def _version(path: str) -> str:
 def _remedy(fault: str) -> str:
     if "nown option" in fault:
         return f"This bubblewrap is too old. {_INSTALL}"
-    if os.path.exists("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") and "ermission" in fault + "permission":
+    if _restricted_by_apparmor():
         return (
             "The kernel refuses user namespaces to ordinary programs: install the system's own bubblewrap package, "
             "or allow them with: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
@@ -92,3 +92,11 @@ def _remedy(fault: str) -> str:
             "--security-opt apparmor=unconfined, or run Limpet outside."
         )
     return "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
+
+
+def _restricted_by_apparmor() -> bool:
+    try:
+        with open("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") as file:
+            return file.read().strip() == "1" and os.geteuid() != 0
+    except OSError:
+        return False

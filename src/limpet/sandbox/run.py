@@ -70,9 +70,11 @@ class Finished(Struct, frozen=True):
 class Sandbox:
     """Where commands run. Holds what still runs in the background; `close` ends all of it."""
 
-    def __init__(self, *, hidden: tuple[str, ...] = (), enabled: bool = True) -> None:
+    def __init__(self, *, hidden: tuple[str, ...] = (), enabled: bool = True, groups: bool = True) -> None:
+        """`hidden` folders are never seen by commands; `groups`: use control groups where they can be made."""
         self.hidden = hidden
         self._enabled = enabled
+        self._groups = groups
         self._running: set[_Running] = set()
 
     @cached_property
@@ -119,7 +121,7 @@ class Sandbox:
     async def _start(self, job: Job, on_output: Callable[[bytes], None]) -> _Running:
         if job.place == "sandbox" and self.report.kind == "none":
             raise SandboxError(f"there is no sandbox here: {self.report.reason}", hint=self.report.remedy)
-        group = _group(job.limits)
+        group = _group(job.limits) if self._groups else None
         pipes = _Pipes()
         try:
             process = await asyncio.create_subprocess_exec(

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from functools import cache
 
-_SPLIT = re.compile(r"\|\|?|&&?|;|\n|\$\(|`|[(){}]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_BOMB = re.compile(r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1")
-_DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*")
+_SPLIT = r"\|\|?|&&?|;|\n|\$\(|`|[(){}]"
+_ASSIGNMENT = r"[A-Za-z_]\w*="
+_BOMB = r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1"
+_DEVICE = r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*"
 _PREFIXES = frozenset(
     {
         "sudo",
@@ -67,25 +68,29 @@ _REBUILT = frozenset(
         ".gradle",
     }
 )
-_SECRET = re.compile(
-    r"(?:^|[/~\s'\"=:])("
-    r"\.ssh(?:/|$)|id_(?:rsa|dsa|ecdsa|ed25519)$|\.aws/(?:credentials|config)|\.netrc$|\.pgpass$|\.gnupg(?:/|$)"
-    r"|\.git-credentials$|\.docker/config\.json|\.kube/config|\.pypirc$|\.config/gcloud(?:/|$)|\.config/gh/hosts\.yml"
-    r"|\.azure(?:/|$)|\.password-store(?:/|$)|\.env(?:\.(?:local|production|development|staging))?$"
-    r"|/?etc/g?shadow-?$|/?etc/sudoers|[\w.-]+\.(?:pem|p12|pfx|kdbx)$"
-    r")"
-)
+
+
+@cache
+def _secret() -> re.Pattern[str]:
+    return re.compile(
+        r"(?:^|[/~\s'\"=:])("
+        r"\.ssh(?:/|$)|id_(?:rsa|dsa|ecdsa|ed25519)$|\.aws/(?:credentials|config)|\.netrc$|\.pgpass$|\.gnupg(?:/|$)"
+        r"|\.git-credentials$|\.docker/config\.json|\.kube/config|\.pypirc$|\.config/gcloud(?:/|$)|\.config/gh/hosts\.yml"
+        r"|\.azure(?:/|$)|\.password-store(?:/|$)|\.env(?:\.(?:local|production|development|staging))?$"
+        r"|/?etc/g?shadow-?$|/?etc/sudoers|[\w.-]+\.(?:pem|p12|pfx|kdbx)$"
+        r")"
+    )
 
 
 def secret_file(path: str) -> str:
     """The part of `path` that names a credential file, empty when none does."""
-    found = _SECRET.search(path)
+    found = _secret().search(path)
     return found.group(1) if found else ""
 
 
 def danger(command: str) -> str:
     """Why the owner is asked before `command` runs; empty when there is no such reason."""
-    if _BOMB.search(command):
+    if re.search(_BOMB, command):
         return "a fork bomb"
     for words in _simple_commands(command, depth=0):
         found = _judge(words)
@@ -120,9 +125,9 @@ def _parts(command: str) -> Iterator[list[str]]:
             else:
                 words.append(word)
                 if "$(" in word or "`" in word:  # inside double quotes
-                    yield _SPLIT.sub(" ", word).split()
+                    yield re.sub(_SPLIT, " ", word).split()
     except ValueError:  # an open quote: split roughly
-        for piece in _SPLIT.split(command):
+        for piece in re.split(_SPLIT, command):
             yield piece.split()
         return
     yield words
@@ -132,7 +137,7 @@ def _strip(words: list[str]) -> list[str]:
     """Without assignments and commands that run another one; the name without its folder."""
     while words:
         name = words[0].rsplit("/", 1)[-1].lstrip("$")
-        if _ASSIGNMENT.match(words[0]) or not name:
+        if re.match(_ASSIGNMENT, words[0]) or not name:
             words = words[1:]
         elif name in _PREFIXES:
             words = words[1:]
@@ -146,7 +151,7 @@ def _strip(words: list[str]) -> list[str]:
 def _judge(words: list[str]) -> str:
     name, arguments = words[0], words[1:]
     for place, word in enumerate(words):
-        if word in (">", ">>", ">|") and _DEVICE.match("".join(words[place + 1 : place + 2])):
+        if word in (">", ">>", ">|") and re.match(_DEVICE, "".join(words[place + 1 : place + 2])):
             return "it writes to a disk device"
         found = secret_file(word)
         if found:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from contextlib import suppress
 from typing import Literal
 
@@ -60,7 +59,7 @@ def _mode(spot: Spot) -> int | None:
 
 def _swap(spot: Spot, data: bytes) -> None:
     mode = _mode(spot)
-    temporary = f".{spot.name[:80]}.{secrets.token_hex(4)}.tmp"
+    temporary = f".{spot.name[:80]}.{os.urandom(4).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o666, dir_fd=spot.folder)

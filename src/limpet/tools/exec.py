@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import time
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from limpet.sandbox.limits import Limits
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
-from limpet.tools.output import Collector
+from limpet.tools.output import Collector, to_text
 from limpet.tools.paths import STATE, Root, missing
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
@@ -48,7 +48,6 @@ _NON_INTERACTIVE = {
     "VISUAL": "false",
 }
 """Programs that would open an editor, a pager or a prompt fail at once instead (case C50)."""
-_ESCAPE = re.compile(r"[^\x20-\x7e]")
 
 
 class ExecSettings(Struct, frozen=True):
@@ -79,11 +78,34 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
         the middle and kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         collected = Collector(settings.limits.output)
-        finished = await sandbox.run(job, collected.add)
+        progress = _Progress(context)
+
+        def take(data: bytes) -> None:
+            collected.add(data)
+            progress.add(data)
+
+        finished = await sandbox.run(job, take)
         text = collected.take_text(fallback=settings.encoding)
         return await _result(text, finished, context=context, job=job)
 
     return exec
+
+
+class _Progress:
+    """Shows people the last line of the output, at most twice a second."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._next = 0.0
+
+    def add(self, data: bytes) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        line = to_text(data[-2_000:]).strip().rpartition("\n")[2]
+        if line:
+            self._next = now + 0.5
+            self._context.progress(self._context.redactor.redact(line)[:200])
 
 
 def _job(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from contextlib import suppress
 
 from limpet.errors import ToolError
@@ -61,7 +60,7 @@ def _move(root: Root, spot: Spot, trash: str) -> str:
     name = spot.name
     with suppress(FileNotFoundError):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
-        name = f"{name}.{secrets.token_hex(3)}"
+        name = f"{name}.{os.urandom(3).hex()}"
     try:
         os.rename(spot.name, name, src_dir_fd=spot.folder, dst_dir_fd=folder)
     except OSError as error:

@@ -6,17 +6,8 @@ import re
 from codecs import lookup
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain
-
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
-    r"|[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
-    r"|[ -/]*[0-~])"
-)
-_CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
-_BACKSPACE = re.compile(r"[^\n\r\x08]\x08")
-
 
 _BLOCK = 65_536
 _LONG_LINE = 1024**2
@@ -115,13 +106,23 @@ def to_text(data: bytes, *, fallback: str = "") -> str:
 def clean(text: str) -> str:
     """`text` without escape sequences and control characters; of overwritten lines the last state."""
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+        text = _escapes().sub("", text)
     while "\x08" in text:
-        shorter = _BACKSPACE.sub("", text)
+        shorter = re.sub(r"[^\n\r\x08]\x08", "", text)
         text = shorter if shorter != text else text.replace("\x08", "")
     if "\r" in text:
         text = "\n".join(_last_state(line) for line in text.split("\n"))
-    return _CONTROL.sub("", text)
+    return re.sub(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]", "", text)
+
+
+@cache
+def _escapes() -> re.Pattern[str]:
+    return re.compile(
+        r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+        r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
+        r"|[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
+        r"|[ -/]*[0-~])"
+    )
 
 
 def _last_state(line: str) -> str:

@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import PurePosixPath
 from typing import Literal
 
 from msgspec import Struct
@@ -320,8 +319,3 @@ def _spellings(path: str) -> Iterator[str]:
             if form not in tried:
                 tried.add(form)
                 yield form
-
-
-def hidden(relative: str) -> bool:
-    """Whether a path beneath the root belongs to Limpet's own state."""
-    return PurePosixPath(relative).parts[:1] == (STATE,)
