@@ -153,6 +153,14 @@ def test_background_children_that_keep_writing_do_not_block(tmp_path, place):
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_endless_output_of_a_background_child_holds_nothing_up(tmp_path, place):
+    finished, out = run(job(tmp_path, "yes & sleep 0.05; exit 4", place))
+    assert finished.exit_code == 4
+    assert [child.command for child in finished.background] == ["yes"]
+    assert out.startswith("y\n")
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_no_command_outlives_its_killed_agent(tmp_path, place):
     mark = f"34{os.getpid()}4"
     agent = (

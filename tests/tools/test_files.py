@@ -136,6 +136,12 @@ def test_a_file_changed_since_it_was_read_is_not_overwritten(space):
     assert recorded.intents == []
 
 
+def test_a_file_deleted_since_it_was_read_can_be_written_again(space):
+    context = tool_context(space, seen={str(space / "a"): digest(b"mine")})
+    call(write_file, context, path="a", content="x")
+    assert (space / "a").read_text() == "x"
+
+
 def test_a_file_changed_while_the_intent_was_committed_is_not_overwritten(space):
     (space / "a").write_text("one")
 

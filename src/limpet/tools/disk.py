@@ -19,12 +19,11 @@ def digest(data: bytes) -> str:
 
 
 def check_unchanged(spot: Spot, before: str, context: ToolContext) -> None:
-    """Raises `ToolError` when the file is not what this session last read or wrote."""
+    """Raises `ToolError` when the file is not what this session last read or wrote. One that is gone loses nothing."""
     known = context.seen.get(spot.path)
-    if known is not None and known != before:
-        what = "changed" if before else "was deleted"
+    if before and known is not None and known != before:
         raise ToolError(
-            f"{spot.relative} {what} since you last read it; nothing was written",
+            f"{spot.relative} changed since you last read it; nothing was written",
             hint="Read it again, then decide what to change.",
         )
 
@@ -59,7 +58,7 @@ def _mode(spot: Spot) -> int | None:
 
 def _swap(spot: Spot, data: bytes) -> None:
     mode = _mode(spot)
-    temporary = f".{spot.name[:80]}.{os.urandom(4).hex()}.tmp"
+    temporary = f".limpet-{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o666, dir_fd=spot.folder)
@@ -71,10 +70,9 @@ def _swap(spot: Spot, data: bytes) -> None:
                     os.fchmod(fd, mode)
                 os.fsync(fd)
             os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-        except BaseException:
+        finally:  # after the rename there is nothing left to remove
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=spot.folder)
-            raise
         sync_folder(spot.folder)
     except OSError as error:
         raise ToolError(f"{spot.relative} was not written: {error.strerror}") from None

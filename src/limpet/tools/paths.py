@@ -92,7 +92,7 @@ class Root:
         spot = self._walk(self._parts(path), path, link_itself=link_itself)
         if spot.name == ".":
             raise PathRefusedError(f"{path!r} is the workspace itself")
-        if spot.relative.split("/", 1)[0] == STATE:
+        if spot.relative.split("/", 1)[0].casefold() == STATE:
             raise PathRefusedError(
                 f"{path!r} is refused: {STATE}/ holds Limpet's own state and is not changed by tools"
             )
