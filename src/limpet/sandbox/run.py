@@ -72,6 +72,12 @@ class Sandbox:
         self._groups = groups
         self._running: set[Running] = set()
 
+    async def __aenter__(self) -> Sandbox:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     @cached_property
     def report(self) -> SandboxReport:
         """What there is, tried out once (about 40 ms the first time)."""
