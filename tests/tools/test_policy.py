@@ -111,6 +111,12 @@ def test_exec_without_a_sandbox_asks_and_says_why():
     assert "cannot be isolated" in reason
 
 
+def test_a_plan_shows_the_whole_command():
+    exec_tool = next(tool for tool in builtin(sandbox=NO_SANDBOX) if tool.name == "exec")
+    command = "echo " + "x" * 5_000 + "; touch Y"
+    assert exec_tool.bind(json.dumps({"command": command}), workspace="/w").plan() == f'exec command="{command}"'
+
+
 def test_exec_in_a_sandbox_is_allowed_and_on_the_host_asks():
     sandbox = Sandbox()
     if sandbox.report.kind == "none":

@@ -66,7 +66,7 @@ def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
 def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
     """The tool `exec` on `sandbox`."""
 
-    @tool(effect="unsafe", brief="Run a shell command.")
+    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.")
     async def exec(
         context: ToolContext,
         command: str,
