@@ -66,6 +66,14 @@ def decide(sandbox, name, **arguments):
         "busybox sh -c 'rm -rf x'",
         "/bin/rm -rf x",
         "rm -rf 'unclosed",
+        "sudo -u bob rm -rf x",
+        "timeout -s KILL 5 rm -rf x",
+        "ls | xargs -I {} rm -rf {}",
+        "diff <(rm -rf x) y",
+        "make 2>&1; rm -rf x",
+        "if true; then rm -rf x; fi",
+        "{ rm -rf x; }",
+        "nice -n 5 mkfs.ext4 disk",
     ],
 )
 def test_dangerous_commands_always_ask(command):
@@ -98,6 +106,9 @@ def test_dangerous_commands_always_ask(command):
         "make environment",
         "f() { echo a | cat; }; f",
         "cat keys.md",
+        "make 2>&1 | tail",
+        "sudo -n echo hello",
+        "timeout 5 pytest -rf",
         "",
     ],
 )

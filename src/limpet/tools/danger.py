@@ -43,7 +43,7 @@ _PREFIXES = frozenset(
         "chroot",
     }
 )
-_SEPARATORS = frozenset("();|&`")
+_PUNCTUATION = frozenset("();<>|&`")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 _REBUILT = frozenset(
     {
@@ -119,7 +119,7 @@ def _parts(command: str) -> Iterator[list[str]]:
     words: list[str] = []
     try:
         for word in lexer:
-            if set(word) <= _SEPARATORS or word in ("{", "}"):
+            if _separates(word):
                 yield words
                 words = []
             else:
@@ -133,6 +133,13 @@ def _parts(command: str) -> Iterator[list[str]]:
     yield words
 
 
+def _separates(word: str) -> bool:
+    """Whether a new simple command begins after `word`. `>&` does not separate, `<(` does."""
+    if set(word) <= _PUNCTUATION:
+        return bool(set(word) & set("()|;`")) or word in ("&", "&&")
+    return word in ("{", "}")
+
+
 def _strip(words: list[str]) -> list[str]:
     """Without assignments and commands that run another one; the name without its folder."""
     while words:
@@ -140,12 +147,25 @@ def _strip(words: list[str]) -> list[str]:
         if re.match(_ASSIGNMENT, words[0]) or not name:
             words = words[1:]
         elif name in _PREFIXES:
-            words = words[1:]
-            while words and (words[0].startswith("-") or words[0].replace(".", "").rstrip("smhd").isdigit()):
-                words = words[1:]
+            words = _after_prefix(words[1:])
         else:
             return [name, *words[1:]]
     return []
+
+
+def _after_prefix(words: list[str]) -> list[str]:
+    """What a command such as `sudo` or `xargs` runs. Where its options may have values, the first word we know."""
+    plain = 0
+    while plain < len(words) and (
+        words[plain].startswith("-") or words[plain].rstrip("smhd").replace(".", "").isdigit()
+    ):
+        plain += 1
+    if plain:
+        for place in range(plain, len(words)):
+            name = words[place].rsplit("/", 1)[-1]
+            if name in _RULES or name in _SHELLS or name in _PREFIXES or name.startswith("mkfs"):
+                return words[place:]
+    return words[plain:]
 
 
 def _judge(words: list[str]) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Literal
 
 from limpet.errors import ToolError
-from limpet.tools.paths import Spot, read_bytes
+from limpet.tools.paths import Root, Spot, read_bytes
 from limpet.types.ports import ToolContext
 from limpet.types.tool import FileIntent
 
@@ -28,12 +28,19 @@ def check_unchanged(spot: Spot, before: str, context: ToolContext) -> None:
         )
 
 
-async def replace(spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
-    """Put `data` at `spot` in one step, keeping the mode. `before` is the present content, None without a file."""
+async def replace(root: Root, spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
+    """Put `data` at `spot` in one step, keeping the mode; missing folders are made.
+
+    `before` is the present content, None without a file. Nothing on disk is touched before the intent is committed.
+    """
     was = "" if before is None else digest(before)
     check_unchanged(spot, was, context)
     intent = FileIntent(path=spot.path, before=was, after=digest(data))
     await context.starting(intent)
+    if spot.folder < 0:
+        spot = root.make_folders(spot.path)
+        if spot.path != intent.path:
+            raise ToolError(f"{spot.relative}: a folder on its way was replaced meanwhile; nothing was written")
     _confirm(spot, was)
     _swap(spot, data)
     return intent

@@ -23,10 +23,7 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
         if spot.kind == "folder" or path.endswith("/"):
             raise ToolError(f"{path!r} is a folder; nothing was written", hint="Give a file name.")
         before = read_bytes(spot) if spot.kind == "file" else None
-        check_unchanged(spot, "" if before is None else digest(before), context)
-        if spot.folder < 0:
-            spot = root.make_folders(path)
-        intent = await replace(spot, data, before=before, context=context)
+        intent = await replace(root, spot, data, before=before, context=context)
     did = "created" if before is None else "unchanged:" if before == data else "replaced"
     return text_result(
         f"{did} {spot.relative} ({len(content):,} characters)",
