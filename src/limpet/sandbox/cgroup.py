@@ -77,7 +77,7 @@ def parents() -> Parents | None:
             lines = [line.rstrip("\n").split(":", 2) for line in file]
     except OSError:
         return None
-    found = _version_2(lines) or _version_1(lines)
+    found = find(lines)
     if found is None:
         return None
     for folder in found.folders:
@@ -89,11 +89,16 @@ def parents() -> Parents | None:
     return found
 
 
-def _version_2(lines: list[list[str]]) -> Parents | None:
+def find(lines: list[list[str]], *, mount: str = _MOUNT) -> Parents | None:
+    """Where groups might be made, by the split lines of `/proc/self/cgroup`."""
+    return _version_2(lines, mount) or _version_1(lines, mount)
+
+
+def _version_2(lines: list[list[str]], mount: str) -> Parents | None:
     for _, controllers, path in lines:
-        if controllers or not os.path.exists(f"{_MOUNT}/cgroup.controllers"):
+        if controllers or not os.path.exists(f"{mount}/cgroup.controllers"):
             continue
-        own = os.path.normpath(f"{_MOUNT}{path}")
+        own = os.path.normpath(f"{mount}{path}")
         for folder in (own, os.path.dirname(own)):
             with suppress(OSError), open(f"{folder}/cgroup.subtree_control") as file:
                 if {"memory", "pids"} <= set(file.read().split()) and os.access(folder, os.W_OK):
@@ -101,9 +106,9 @@ def _version_2(lines: list[list[str]]) -> Parents | None:
     return None
 
 
-def _version_1(lines: list[list[str]]) -> Parents | None:
+def _version_1(lines: list[list[str]], mount: str) -> Parents | None:
     paths = {controller: path for _, controllers, path in lines for controller in controllers.split(",")}
-    folders = tuple(os.path.normpath(f"{_MOUNT}/{name}{paths.get(name, '/')}") for name in ("memory", "pids"))
+    folders = tuple(os.path.normpath(f"{mount}/{name}{paths.get(name, '/')}") for name in ("memory", "pids"))
     usable = all(name in paths for name in ("memory", "pids")) and all(os.access(one, os.W_OK) for one in folders)
     return Parents(1, folders) if usable else None
 

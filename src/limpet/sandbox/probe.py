@@ -33,15 +33,15 @@ async def probe() -> SandboxReport:
     return await asyncio.to_thread(examine)
 
 
-def examine(*, enabled: bool = True) -> SandboxReport:
-    """Try the sandbox once with the arguments that commands get."""
+def examine(*, enabled: bool = True, candidates: list[str] | None = None) -> SandboxReport:
+    """Try each bubblewrap (`candidates`, or all there are) once with the arguments that commands get."""
     parents = cgroup.parents()
     version = parents.version if parents else 0
     limits = holding(sandboxed=False, cgroup=version)
     if not enabled:
         return SandboxReport("none", reason="the sandbox is switched off", remedy="Switch it on.", limits=limits)
     path = fault = ""
-    for path in bubblewrap.found():
+    for path in bubblewrap.found() if candidates is None else candidates:
         fault = _try(path)
         if not fault:
             limits = holding(sandboxed=True, cgroup=version)
