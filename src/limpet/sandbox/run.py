@@ -10,7 +10,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
 from subprocess import DEVNULL
 from typing import Literal
@@ -18,16 +17,12 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.errors import SandboxError
-from limpet.sandbox import bubblewrap
+from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.limits import Limits
 from limpet.sandbox.probe import SandboxReport, examine
-from limpet.sandbox.status import Status
+from limpet.sandbox.running import Pipes, Running
 
 Place = Literal["sandbox", "host"]
-
-KILL_WAIT = 3.0
-"""Seconds that killed processes are waited for before the process above them is killed too."""
-_CHUNK = 65_536
 
 
 class Job(Struct, frozen=True):
@@ -54,7 +49,8 @@ class Child(Struct, frozen=True):
 
 
 class Finished(Struct, frozen=True):
-    """How a command ended. `exit_code` is None when it was killed: at its timeout or for `limit`.
+    """How a command ended. `exit_code` is None when it was killed as a whole. `limit` names the limit for
+    which it or one of its processes was killed, or was refused more of them.
 
     `duration` is milliseconds.
     """
@@ -69,10 +65,18 @@ class Finished(Struct, frozen=True):
 class Sandbox:
     """Where commands run. Holds what still runs in the background; `close` ends all of it."""
 
-    def __init__(self, *, hidden: tuple[str, ...] = (), enabled: bool = True) -> None:
+    def __init__(self, *, hidden: tuple[str, ...] = (), enabled: bool = True, groups: bool = True) -> None:
+        """`hidden` folders are never seen by commands; `groups`: use control groups where they can be made."""
         self.hidden = hidden
         self._enabled = enabled
-        self._running: set[_Running] = set()
+        self._groups = groups
+        self._running: set[Running] = set()
+
+    async def __aenter__(self) -> Sandbox:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
     @cached_property
     def report(self) -> SandboxReport:
@@ -86,15 +90,15 @@ class Sandbox:
         """
         began = time.monotonic()
         running = await self._start(job, on_output)
+        ended = False
         try:
             async with asyncio.timeout(job.timeout):
-                await running.status.ready.wait()
+                ended = await running.status.ready.wait()
         except TimeoutError:
-            await running.kill()
             return Finished(None, timed_out=True, duration=_since(began))
-        except BaseException:
-            await running.kill()
-            raise
+        finally:
+            if not ended:
+                await running.kill()
         running.drain()
         return self._finished(running, began)
 
@@ -103,44 +107,47 @@ class Sandbox:
         for running in list(self._running):
             await running.kill()
 
-    def _finished(self, running: _Running, began: float) -> Finished:
+    def _finished(self, running: Running, began: float) -> Finished:
         status = running.status
-        if status.limit:
-            return Finished(None, limit=status.limit, duration=_since(began))
+        limit = status.limit or running.passed()
+        if status.exit_code is None and limit:
+            return Finished(None, limit=limit, duration=_since(began))
         if status.exit_code is None:
             raise SandboxError(
                 "the command could not be started in the sandbox", hint=running.last.decode("utf-8", "replace").strip()
             )
         left = tuple(Child(pid, line) for pid, line in status.left)
-        return Finished(status.exit_code, background=left, duration=_since(began))
+        return Finished(status.exit_code, limit=limit, background=left, duration=_since(began))
 
-    async def _start(self, job: Job, on_output: Callable[[bytes], None]) -> _Running:
+    async def _start(self, job: Job, on_output: Callable[[bytes], None]) -> Running:
         if job.place == "sandbox" and self.report.kind == "none":
             raise SandboxError(f"there is no sandbox here: {self.report.reason}", hint=self.report.remedy)
-        ends = _Pipes()
+        group = _group(job.limits) if self._groups else None
+        pipes = Pipes()
+        running: Running | None = None
         try:
-            argv = inner = [job.place, job.limits.memory, job.limits.processes, job.limits.file_size, job.command]
-            argv = [str(value) for value in (ends.status[1], ends.life[0], *inner)]
             process = await asyncio.create_subprocess_exec(
+                *(group.prefix() if group else ()),
                 *self._outer(job),
-                *argv,
+                *_inner(job, status=pipes.status[1], life=pipes.life[0], watch_memory=group is None),
                 stdin=DEVNULL,
-                stdout=ends.output[1],
-                stderr=ends.output[1],
-                pass_fds=(ends.status[1], ends.life[0]),
+                stdout=pipes.output[1],
+                stderr=pipes.output[1],
+                pass_fds=(pipes.status[1], pipes.life[0]),
                 cwd=job.folder if job.place == "host" else "/",
                 env=dict(job.env),
                 start_new_session=True,
             )
-        except BaseException as error:
-            ends.close_all()
-            if isinstance(error, OSError | ValueError):
-                raise SandboxError(f"the command could not be started: {error}") from None
-            raise
-        ends.close_theirs()
-        running = _Running(process, ends, on_output, keep=self._running)
-        self._running.add(running)
-        return running
+            running = Running(process, pipes, on_output, group=group, keep=self._running)
+            return running
+        except (OSError, ValueError) as error:
+            raise SandboxError(f"the command could not be started: {error}") from None
+        finally:
+            pipes.close_theirs()
+            if running is None:
+                pipes.close_ours()
+                if group:
+                    group.remove()
 
     def _outer(self, job: Job) -> list[str]:
         python = [bubblewrap.interpreter(), "-I", "-S"]
@@ -158,133 +165,20 @@ class Sandbox:
         return [*argv, *python, bubblewrap.INIT]
 
 
-class _Pipes:
-    """The three pipes of a command, each (read end, write end)."""
-
-    def __init__(self) -> None:
-        self.output, self.status, self.life = os.pipe(), os.pipe(), os.pipe()
-
-    def close_theirs(self) -> None:
-        for fd in (self.output[1], self.status[1], self.life[0]):
-            os.close(fd)
-
-    def close_all(self) -> None:
-        for fd in (*self.output, *self.status, *self.life):
-            os.close(fd)
-
-
-class _Running:
-    """A started command. One task (`_ended`) waits for its processes and gives everything back."""
-
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        pipes: _Pipes,
-        on_output: Callable[[bytes], None],
-        *,
-        keep: set[_Running],
-    ) -> None:
-        self.status = Status()
-        self.last = b""
-        self._process = process
-        self._output, self._life, self._state = pipes.output[0], pipes.life[1], pipes.status[0]
-        self._on_output: Callable[[bytes], None] | None = on_output
-        self._keep = keep
-        self._loop = asyncio.get_running_loop()
-        for fd in (self._output, self._state):
-            os.set_blocking(fd, False)
-        self._loop.add_reader(self._output, self._read_output)
-        self._loop.add_reader(self._state, self._read_status)
-        self._ended = asyncio.create_task(self._wait(), name="command")
-
-    async def kill(self) -> None:
-        """End all processes of the command; returns when none is left."""
-        self._on_output_end()
-        self._close_life()
-        await asyncio.shield(self._ended)
-
-    def drain(self) -> None:
-        """Take what the command wrote before it ended. What its children write later is not kept."""
-        while self._output >= 0 and self._read_output():
-            pass
-        self._on_output = None
-
-    def _on_output_end(self) -> None:
-        self.drain()
-
-    async def _wait(self) -> None:
-        try:
-            await self._until_killed()
-        finally:
-            self._close_life()
-            self._give_back()
-            self._keep.discard(self)
-
-    async def _until_killed(self) -> None:
-        """Until the process ended by itself, or a while after its life pipe was closed: then it is killed."""
-        waiting = asyncio.create_task(self._process.wait())
-        try:
-            while not waiting.done():
-                await asyncio.wait({waiting}, timeout=KILL_WAIT if self._life < 0 else 0.5)
-                if self._life < 0 and not waiting.done():
-                    self._kill_above()
-        finally:
-            if not waiting.done():  # this task was cancelled: the loop is ending
-                self._close_life()
-                self._kill_above()
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(waiting, KILL_WAIT)
-
-    def _kill_above(self) -> None:
-        with suppress(ProcessLookupError):
-            self._process.kill()
-
-    def _close_life(self) -> None:
-        if self._life >= 0:
-            os.close(self._life)
-            self._life = -1
-
-    def _give_back(self) -> None:
-        self.drain()
-        for fd in (self._output, self._state):
-            if fd >= 0:
-                self._loop.remove_reader(fd)
-                os.close(fd)
-        self._output = self._state = -1
-        self.status.end()
-
-    def _read_output(self) -> bool:
-        """Hand on what is there; whether there may be more."""
-        data = _read(self._output)
-        if data is None:
-            return False
-        if not data:
-            self._loop.remove_reader(self._output)
-            return False
-        self.last = (self.last + data)[-2_000:]
-        if self._on_output is not None:
-            self._on_output(data)
-        return True
-
-    def _read_status(self) -> None:
-        data = _read(self._state)
-        if data is None:
-            return
-        if data:
-            self.status.feed(data)
-        else:
-            self._loop.remove_reader(self._state)
-            self.status.end()
-
-
-def _read(fd: int) -> bytes | None:
-    """What is there now; None when nothing is yet, empty at the end."""
+def _group(limits: Limits) -> cgroup.Group | None:
+    parents = cgroup.parents()
     try:
-        return os.read(fd, _CHUNK)
-    except BlockingIOError:
+        return cgroup.Group(parents, limits) if parents else None
+    except OSError:  # the permission was taken away meanwhile: the watch stands alone
         return None
-    except OSError:
-        return b""
+
+
+def _inner(job: Job, *, status: int, life: int, watch_memory: bool) -> list[str]:
+    """The arguments of the init. It watches the memory only where no control group counts it better."""
+    memory = job.limits.memory if watch_memory else 0
+    return [str(value) for value in (status, life, job.place, memory, job.limits.processes, job.limits.file_size)] + [
+        job.command
+    ]
 
 
 def _since(began: float) -> int:

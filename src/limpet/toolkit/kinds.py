@@ -6,15 +6,12 @@ Repair is limited to what has one meaning: `"5"` for a number, `"true"` for a fl
 from __future__ import annotations
 
 import json
-import re
 from inspect import Parameter
 from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct
 
-_INTEGER = re.compile(r"\s*[+-]?\d{1,18}\s*")
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _SHOWN = 60
 
 
@@ -194,8 +191,8 @@ def _flag(value: object, *, where: str, faults: Faults) -> object:
 
 def _number(kind: object, value: object, *, where: str, faults: Faults) -> object:
     whole = kind is int
-    if isinstance(value, str) and (_INTEGER if whole else _NUMBER).fullmatch(value):
-        value = int(value) if whole else float(value)
+    if isinstance(value, str):
+        value = _read_number(value, whole=whole)
     if isinstance(value, bool) or not isinstance(value, int | float):
         faults.expected(where, "an integer" if whole else "a number", got=value)
         return value
@@ -205,3 +202,14 @@ def _number(kind: object, value: object, *, where: str, faults: Faults) -> objec
         faults.expected(where, "an integer", got=value)
         return value
     return int(value)
+
+
+def _read_number(text: str, *, whole: bool) -> object:
+    """The number that `text` plainly is, else `text` itself."""
+    digits = text.strip().lstrip("+-")
+    if not digits.isascii() or len(digits) > 18 or not digits[:1].isdigit():
+        return text
+    try:
+        return int(digits) * (-1 if text.strip()[0] == "-" else 1) if whole else float(text)
+    except ValueError:
+        return text

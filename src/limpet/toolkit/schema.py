@@ -17,7 +17,7 @@ from hashlib import sha256
 from inspect import Parameter, cleandoc, signature
 from typing import Concatenate, ParamSpec, get_type_hints
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from limpet.errors import ArgumentsError
 from limpet.toolkit.kinds import Faults, convert, describe, shorten
@@ -27,22 +27,39 @@ from limpet.types.tool import Effect, ToolResult, ToolSpec
 P = ParamSpec("P")
 Function = Callable[..., Awaitable[ToolResult]]
 
-_LONG = 400
-"""Characters from which an argument stands in a plan by its size and hash instead of its text."""
+_LONG = 2_000
+"""Characters from which an argument stands in a plan by its beginning, size and hash."""
+_BEGINNING = 500
+
+
+class Traits(Struct, frozen=True):
+    """What is declared of a tool beside its function.
+
+    `writes` names the parameters that hold paths it changes, `whole` those that a plan shows whole however long.
+    """
+
+    effect: Effect
+    exclusive: bool
+    writes: tuple[str, ...]
+    whole: tuple[str, ...]
+    brief: str
 
 
 class Bound:
     """A call with checked arguments. `values` holds one Python value for each parameter that was given."""
 
-    def __init__(self, function: Function, *, name: str, values: Mapping[str, object], writes: tuple[str, ...]) -> None:
+    def __init__(self, function: Function, traits: Traits, *, values: Mapping[str, object], workspace: str) -> None:
         self._function = function
-        self.name = name
+        self._traits = traits
+        self.name = function.__name__
         self.values = values
-        self.writes = writes
+        given = [values[name] for name in traits.writes if name in values]
+        self.writes = tuple(_real(workspace, path) for path in given if isinstance(path, str))
 
     def plan(self) -> str:
-        """One line that names the call exactly; long texts stand there by size and SHA-256."""
-        return " ".join([self.name, *(f"{key}={_exact(value)}" for key, value in self.values.items())])
+        """One line that names the call exactly; of long texts the beginning, with size and SHA-256 of the whole."""
+        shown = (f"{key}={_exact(value, key in self._traits.whole)}" for key, value in self.values.items())
+        return " ".join([self.name, *shown])
 
     async def run(self, context: ToolContext) -> ToolResult:
         return await self._function(context, **self.values)
@@ -51,35 +68,27 @@ class Bound:
 class FunctionTool:
     """A tool made of a typed async function; implements the port `Tool`."""
 
-    def __init__(
-        self, function: Function, *, effect: Effect, exclusive: bool, writes: tuple[str, ...], brief: str, tiny: bool
-    ) -> None:
+    def __init__(self, function: Function, traits: Traits, *, tiny: bool = False) -> None:
         self._function = function
-        self._effect: Effect = effect
-        self._exclusive = exclusive
-        self._writes = writes
-        self._brief = brief
+        self._traits = traits
         self._tiny = tiny
         self.name = function.__name__
 
     @property
     def effect(self) -> Effect:
-        return self._effect
+        return self._traits.effect
 
     @property
     def exclusive(self) -> bool:
-        return self._exclusive
+        return self._traits.exclusive
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
 
     def tiny(self) -> FunctionTool:
         """The same tool told in its shortest words, for small windows."""
-        return FunctionTool(
-            self._function,
-            effect=self._effect,
-            exclusive=self._exclusive,
-            writes=self._writes,
-            brief=self._brief,
-            tiny=True,
-        )
+        return FunctionTool(self._function, self._traits, tiny=True)
 
     @cached_property
     def _parameters(self) -> tuple[Parameter, ...]:
@@ -89,10 +98,6 @@ class FunctionTool:
     def _kinds(self) -> dict[str, object]:
         return get_type_hints(self._function, include_extras=True)
 
-    @property
-    def spec(self) -> ToolSpec:
-        return self._spec
-
     @cached_property
     def _spec(self) -> ToolSpec:
         properties = {p.name: describe(self._kinds[p.name], p.default, docs=not self._tiny) for p in self._parameters}
@@ -100,7 +105,7 @@ class FunctionTool:
         required = [p.name for p in self._parameters if p.default is Parameter.empty]
         if required:
             schema["required"] = required
-        text = self._brief if self._tiny else _summary(self._function)
+        text = self._traits.brief if self._tiny else _summary(self._function)
         return ToolSpec(self.name, text, Raw(json.dumps(schema, ensure_ascii=False, separators=(",", ":")).encode()))
 
     def bind(self, arguments: str, *, workspace: str) -> Bound:
@@ -124,24 +129,25 @@ class FunctionTool:
                 f"{self.name} was not run, its arguments are wrong:\n{faults}",
                 hint="Send the call again with all required arguments and nothing else.",
             )
-        return Bound(self._function, name=self.name, values=values, writes=self._paths(values, workspace))
-
-    def _paths(self, values: Mapping[str, object], workspace: str) -> tuple[str, ...]:
-        given = [values[name] for name in self._writes if name in values]
-        return tuple(_real(workspace, path) for path in given if isinstance(path, str))
+        return Bound(self._function, self._traits, values=values, workspace=workspace)
 
 
 def tool(
-    *, effect: Effect = "unsafe", exclusive: bool = False, writes: tuple[str, ...] = (), brief: str = ""
+    *,
+    effect: Effect = "unsafe",
+    exclusive: bool = False,
+    writes: tuple[str, ...] = (),
+    whole: tuple[str, ...] = (),
+    brief: str = "",
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 
-    `writes` names the parameters that hold paths the tool changes; `brief` is the description for small windows.
+    `writes` and `whole`: see `Traits`. `brief` is the description for small windows.
     """
 
     def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
         short = brief or _summary(function).split(". ")[0]
-        return FunctionTool(function, effect=effect, exclusive=exclusive, writes=writes, brief=short, tiny=False)
+        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short))
 
     return make
 
@@ -171,13 +177,13 @@ def _unknown(name: str, known: tuple[str, ...]) -> str:
     return f"unknown argument{guess} (known: {', '.join(known) or 'none'})"
 
 
-def _exact(value: object) -> str:
+def _exact(value: object, whole: bool) -> str:
     text = json.dumps(value, ensure_ascii=False, default=repr)
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
-    if len(text) <= _LONG:
+    if whole or len(text) <= _LONG:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return f"<{len(text)} characters, sha256 {digest}>"
+    return f"{text[:_BEGINNING]}… <{len(text)} characters, sha256 {digest}>"
 
 
 def _real(workspace: str, path: str) -> str:

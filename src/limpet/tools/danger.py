@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from functools import cache
 
-_SPLIT = re.compile(r"\|\|?|&&?|;|\n|\$\(|`|[(){}]")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_BOMB = re.compile(r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1")
-_DEVICE = re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*")
+_SPLIT = r"\|\|?|&&?|;|\n|\$\(|`|[(){}]"
+_ASSIGNMENT = r"[A-Za-z_]\w*="
+_BOMB = r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1"
+_DEVICE = r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*"
 _PREFIXES = frozenset(
     {
         "sudo",
@@ -42,7 +43,7 @@ _PREFIXES = frozenset(
         "chroot",
     }
 )
-_SEPARATORS = frozenset("();|&`")
+_PUNCTUATION = frozenset("();<>|&`")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 _REBUILT = frozenset(
     {
@@ -67,25 +68,29 @@ _REBUILT = frozenset(
         ".gradle",
     }
 )
-_SECRET = re.compile(
-    r"(?:^|[/~\s'\"=:])("
-    r"\.ssh(?:/|$)|id_(?:rsa|dsa|ecdsa|ed25519)$|\.aws/(?:credentials|config)|\.netrc$|\.pgpass$|\.gnupg(?:/|$)"
-    r"|\.git-credentials$|\.docker/config\.json|\.kube/config|\.pypirc$|\.config/gcloud(?:/|$)|\.config/gh/hosts\.yml"
-    r"|\.azure(?:/|$)|\.password-store(?:/|$)|\.env(?:\.(?:local|production|development|staging))?$"
-    r"|/?etc/g?shadow-?$|/?etc/sudoers|[\w.-]+\.(?:pem|p12|pfx|kdbx)$"
-    r")"
-)
+
+
+@cache
+def _secret() -> re.Pattern[str]:
+    return re.compile(
+        r"(?:^|[/~\s'\"=:])("
+        r"\.ssh(?:/|$)|id_(?:rsa|dsa|ecdsa|ed25519)$|\.aws/(?:credentials|config)|\.netrc$|\.pgpass$|\.gnupg(?:/|$)"
+        r"|\.git-credentials$|\.docker/config\.json|\.kube/config|\.pypirc$|\.config/gcloud(?:/|$)|\.config/gh/hosts\.yml"
+        r"|\.azure(?:/|$)|\.password-store(?:/|$)|\.env(?:\.(?:local|production|development|staging))?$"
+        r"|/?etc/g?shadow-?$|/?etc/sudoers|[\w.-]+\.(?:pem|p12|pfx|kdbx)$"
+        r")"
+    )
 
 
 def secret_file(path: str) -> str:
     """The part of `path` that names a credential file, empty when none does."""
-    found = _SECRET.search(path)
+    found = _secret().search(path)
     return found.group(1) if found else ""
 
 
 def danger(command: str) -> str:
     """Why the owner is asked before `command` runs; empty when there is no such reason."""
-    if _BOMB.search(command):
+    if re.search(_BOMB, command):
         return "a fork bomb"
     for words in _simple_commands(command, depth=0):
         found = _judge(words)
@@ -114,39 +119,59 @@ def _parts(command: str) -> Iterator[list[str]]:
     words: list[str] = []
     try:
         for word in lexer:
-            if set(word) <= _SEPARATORS or word in ("{", "}"):
+            if _separates(word):
                 yield words
                 words = []
             else:
                 words.append(word)
                 if "$(" in word or "`" in word:  # inside double quotes
-                    yield _SPLIT.sub(" ", word).split()
+                    yield re.sub(_SPLIT, " ", word).split()
     except ValueError:  # an open quote: split roughly
-        for piece in _SPLIT.split(command):
+        for piece in re.split(_SPLIT, command):
             yield piece.split()
         return
     yield words
+
+
+def _separates(word: str) -> bool:
+    """Whether a new simple command begins after `word`. `>&` does not separate, `<(` does."""
+    if set(word) <= _PUNCTUATION:
+        return bool(set(word) & set("()|;`")) or word in ("&", "&&")
+    return word in ("{", "}")
 
 
 def _strip(words: list[str]) -> list[str]:
     """Without assignments and commands that run another one; the name without its folder."""
     while words:
         name = words[0].rsplit("/", 1)[-1].lstrip("$")
-        if _ASSIGNMENT.match(words[0]) or not name:
+        if re.match(_ASSIGNMENT, words[0]) or not name:
             words = words[1:]
         elif name in _PREFIXES:
-            words = words[1:]
-            while words and (words[0].startswith("-") or words[0].replace(".", "").rstrip("smhd").isdigit()):
-                words = words[1:]
+            words = _after_prefix(words[1:])
         else:
             return [name, *words[1:]]
     return []
 
 
+def _after_prefix(words: list[str]) -> list[str]:
+    """What a command such as `sudo` or `xargs` runs. Where its options may have values, the first word we know."""
+    plain = 0
+    while plain < len(words) and (
+        words[plain].startswith("-") or words[plain].rstrip("smhd").replace(".", "").isdigit()
+    ):
+        plain += 1
+    if plain:
+        for place in range(plain, len(words)):
+            name = words[place].rsplit("/", 1)[-1]
+            if name in _RULES or name in _SHELLS or name in _PREFIXES or name.startswith("mkfs"):
+                return words[place:]
+    return words[plain:]
+
+
 def _judge(words: list[str]) -> str:
     name, arguments = words[0], words[1:]
     for place, word in enumerate(words):
-        if word in (">", ">>", ">|") and _DEVICE.match("".join(words[place + 1 : place + 2])):
+        if word in (">", ">>", ">|") and re.match(_DEVICE, "".join(words[place + 1 : place + 2])):
             return "it writes to a disk device"
         found = secret_file(word)
         if found:

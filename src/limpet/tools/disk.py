@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from contextlib import suppress
 from typing import Literal
 
 from limpet.errors import ToolError
-from limpet.tools.paths import Spot, read_bytes
+from limpet.tools.paths import Root, Spot, read_bytes
 from limpet.types.ports import ToolContext
 from limpet.types.tool import FileIntent
 
@@ -20,22 +19,28 @@ def digest(data: bytes) -> str:
 
 
 def check_unchanged(spot: Spot, before: str, context: ToolContext) -> None:
-    """Raises `ToolError` when the file is not what this session last read or wrote."""
+    """Raises `ToolError` when the file is not what this session last read or wrote. One that is gone loses nothing."""
     known = context.seen.get(spot.path)
-    if known is not None and known != before:
-        what = "changed" if before else "was deleted"
+    if before and known is not None and known != before:
         raise ToolError(
-            f"{spot.relative} {what} since you last read it; nothing was written",
+            f"{spot.relative} changed since you last read it; nothing was written",
             hint="Read it again, then decide what to change.",
         )
 
 
-async def replace(spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
-    """Put `data` at `spot` in one step, keeping the mode. `before` is the present content, None without a file."""
+async def replace(root: Root, spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
+    """Put `data` at `spot` in one step, keeping the mode; missing folders are made.
+
+    `before` is the present content, None without a file. Nothing on disk is touched before the intent is committed.
+    """
     was = "" if before is None else digest(before)
     check_unchanged(spot, was, context)
     intent = FileIntent(path=spot.path, before=was, after=digest(data))
     await context.starting(intent)
+    if spot.folder < 0:
+        spot = root.make_folders(spot.path)
+        if spot.path != intent.path:
+            raise ToolError(f"{spot.relative}: a folder on its way was replaced meanwhile; nothing was written")
     _confirm(spot, was)
     _swap(spot, data)
     return intent
@@ -60,7 +65,7 @@ def _mode(spot: Spot) -> int | None:
 
 def _swap(spot: Spot, data: bytes) -> None:
     mode = _mode(spot)
-    temporary = f".{spot.name[:80]}.{secrets.token_hex(4)}.tmp"
+    temporary = f".limpet-{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o666, dir_fd=spot.folder)
@@ -72,10 +77,9 @@ def _swap(spot: Spot, data: bytes) -> None:
                     os.fchmod(fd, mode)
                 os.fsync(fd)
             os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
-        except BaseException:
+        finally:  # after the rename there is nothing left to remove
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=spot.folder)
-            raise
         sync_folder(spot.folder)
     except OSError as error:
         raise ToolError(f"{spot.relative} was not written: {error.strerror}") from None

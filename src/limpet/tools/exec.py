@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import time
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -48,7 +48,6 @@ _NON_INTERACTIVE = {
     "VISUAL": "false",
 }
 """Programs that would open an editor, a pager or a prompt fail at once instead (case C50)."""
-_ESCAPE = re.compile(r"[^\x20-\x7e]")
 
 
 class ExecSettings(Struct, frozen=True):
@@ -67,7 +66,7 @@ def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
 def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
     """The tool `exec` on `sandbox`."""
 
-    @tool(effect="unsafe", brief="Run a shell command.")
+    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.")
     async def exec(
         context: ToolContext,
         command: str,
@@ -79,11 +78,34 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
         the middle and kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         collected = Collector(settings.limits.output)
-        finished = await sandbox.run(job, collected.add)
-        text = to_text(collected.data(), fallback=settings.encoding)
+        progress = _Progress(context)
+
+        def take(data: bytes) -> None:
+            collected.add(data)
+            progress.add(data)
+
+        finished = await sandbox.run(job, take)
+        text = collected.take_text(fallback=settings.encoding)
         return await _result(text, finished, context=context, job=job)
 
     return exec
+
+
+class _Progress:
+    """Shows people the last line of the output, at most twice a second."""
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._next = 0.0
+
+    def add(self, data: bytes) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        line = to_text(data[-2_000:]).strip().rpartition("\n")[2]
+        if line:
+            self._next = now + 0.5
+            self._context.progress(self._context.redactor.redact(line)[:200])
 
 
 def _job(
@@ -145,10 +167,11 @@ async def _result(text: str, finished: Finished, *, context: ToolContext, job: J
 def _outcome(finished: Finished, job: Job) -> tuple[str, bool]:
     if finished.timed_out:
         return f"timed out after {job.timeout:g} s; it and its children were killed", True
+    code = finished.exit_code
+    by_signal = f" (signal {code - 128})" if code and 128 < code < 128 + 65 else ""
+    how = "killed" if code is None else f"exit code {code}{by_signal}"
     if finished.limit == "memory":
-        return f"killed: it used over {job.limits.memory // 1024**2:,} MB of memory", True
+        return f"{how}: it used over {job.limits.memory // 1024**2:,} MB of memory", True
     if finished.limit == "processes":
-        return f"killed: it had over {job.limits.processes} processes", True
-    code = finished.exit_code or 0
-    by_signal = f" (signal {code - 128})" if 128 < code < 128 + 65 else ""
-    return f"exit code {code}{by_signal}", code != 0
+        return f"{how}: it had over {job.limits.processes} processes", True
+    return how, code != 0

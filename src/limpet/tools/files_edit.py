@@ -45,7 +45,7 @@ async def edit_file(
         text = before[len(mark) :].decode("utf-8", "surrogateescape")
         after, lines = apply(text, wanted)
         data = mark + after.encode("utf-8", "surrogateescape")
-        intent = await replace(spot, data, before=before, context=context)
+        intent = await replace(root, spot, data, before=before, context=context)
     diff = _diff(text, after, spot.relative)
     shown = head(diff, lines=_DIFF_LINES, chars=_DIFF_CHARS)
     more = "" if shown.whole else "[The rest of the diff is left out.]"

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import stat
 import sys
-from contextlib import suppress
 from subprocess import DEVNULL, PIPE
 from typing import Annotated
 
@@ -50,30 +48,31 @@ async def list_dir(context: ToolContext, path: str = ".") -> ToolResult:
         if spot.kind != "folder":
             raise ToolError(f"{path!r} is a file", hint="Read it with read_file.")
         with open_folder(spot) as fd:
-            folders, files = _entries(fd)
-    lines = [*folders, *files]
-    text = "\n".join(lines[:ENTRIES]) or f"[{spot.relative} is empty.]"
-    if len(lines) > ENTRIES:
-        text += f"\n[{ENTRIES} of {len(lines)} entries. Look for names with find_files, or list a folder below.]"
+            lines, total = _entries(fd)
+    text = "\n".join(lines) or f"[{spot.relative} is empty.]"
+    if total > ENTRIES:
+        text += f"\n[{ENTRIES} of {total} entries. Look for names with find_files, or list a folder below.]"
     return await _result(text, context, summary=f"listed {spot.relative}")
 
 
-def _entries(folder: int) -> tuple[list[str], list[str]]:
-    folders: list[str] = []
-    files: list[str] = []
-    for name in sorted(os.listdir(folder), key=lambda one: (one.casefold(), one)):
-        if name == STATE:
-            continue
-        with suppress(OSError):
-            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            shown = name.encode("utf-8", "backslashreplace").decode("utf-8").replace("\n", "\\n")
-            if stat.S_ISDIR(status.st_mode):
-                folders.append(f"{shown}/")
-            elif stat.S_ISLNK(status.st_mode):
-                files.append(f"{shown} -> {os.readlink(name, dir_fd=folder)}")
-            else:
-                files.append(f"{shown}  {status.st_size:,}")
-    return folders, files
+def _entries(folder: int) -> tuple[list[str], int]:
+    """The first entries as they are shown, and how many there are in all."""
+    with os.scandir(folder) as found:
+        entries = [entry for entry in found if entry.name != STATE]
+    entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name.casefold(), entry.name))
+    return [_line(entry, folder) for entry in entries[:ENTRIES]], len(entries)
+
+
+def _line(entry: os.DirEntry[str], folder: int) -> str:
+    shown = entry.name.encode("utf-8", "backslashreplace").decode("utf-8").replace("\n", "\\n")
+    if entry.is_dir(follow_symlinks=False):
+        return f"{shown}/"
+    try:
+        if entry.is_symlink():
+            return f"{shown} -> {os.readlink(entry.name, dir_fd=folder)}"
+        return f"{shown}  {entry.stat(follow_symlinks=False).st_size:,}"
+    except OSError:
+        return shown
 
 
 @tool(effect="pure", brief="Find files by name.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from contextlib import suppress
 
 from limpet.errors import ToolError
@@ -24,10 +23,7 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
         if spot.kind == "folder" or path.endswith("/"):
             raise ToolError(f"{path!r} is a folder; nothing was written", hint="Give a file name.")
         before = read_bytes(spot) if spot.kind == "file" else None
-        check_unchanged(spot, "" if before is None else digest(before), context)
-        if spot.folder < 0:
-            spot = root.make_folders(path)
-        intent = await replace(spot, data, before=before, context=context)
+        intent = await replace(root, spot, data, before=before, context=context)
     did = "created" if before is None else "unchanged:" if before == data else "replaced"
     return text_result(
         f"{did} {spot.relative} ({len(content):,} characters)",
@@ -61,7 +57,7 @@ def _move(root: Root, spot: Spot, trash: str) -> str:
     name = spot.name
     with suppress(FileNotFoundError):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
-        name = f"{name}.{secrets.token_hex(3)}"
+        name = f"{name}.{os.urandom(3).hex()}"
     try:
         os.rename(spot.name, name, src_dir_fd=spot.folder, dst_dir_fd=folder)
     except OSError as error:

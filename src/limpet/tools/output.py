@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from codecs import lookup
 from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
 
-_ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
-    r"|[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
-    r"|[ -/]*[0-~])"
-)
-_CONTROL = re.compile(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]")
-_BACKSPACE = re.compile(r"[^\n\r\x08]\x08")
+_BLOCK = 65_536
+_LONG_LINE = 1024**2
 
 
 class Collector:
@@ -21,30 +18,80 @@ class Collector:
 
     def __init__(self, limit: int) -> None:
         self._half = max(limit // 2, 1)
-        self._first = bytearray()
-        self._last: deque[bytes] = deque()
-        self._last_size = 0
+        self._first = _Blocks()
+        self._last = _Blocks()
         self.total = 0
 
     def add(self, data: bytes) -> None:
         self.total += len(data)
-        room = self._half - len(self._first)
+        room = self._half - self._first.size
         if room > 0:
-            self._first += data[:room]
+            self._first.add(data[:room])
             data = data[room:]
         if data:
-            self._last.append(data)
-            self._last_size += len(data)
-            while self._last_size - len(self._last[0]) >= self._half:
-                self._last_size -= len(self._last.popleft())
+            self._last.add(data)
+            self._last.trim(self._half)
 
-    def data(self) -> bytes:
-        """All that was kept; where bytes are left out, a line says how many."""
-        last = b"".join(self._last)[-self._half :]
-        left_out = self.total - len(self._first) - len(last)
+    def take_text(self, *, fallback: str = "") -> str:
+        """All that was kept, as `to_text`, and forget it: block by block, so that it is never in memory twice.
+
+        Where bytes are left out, a line says how many.
+        """
+        self._last.cut(self._half)
+        left_out = self.total - self._first.size - self._last.size
         if not left_out:
-            return bytes(self._first) + last
-        return b"%s\n[... %d bytes of output not kept ...]\n%s" % (bytes(self._first), left_out, last)
+            return "".join(_texts(chain(self._first.take(), self._last.take()), fallback))
+        note = f"\n[... {left_out:,} bytes of output not kept ...]\n"
+        return "".join([*_texts(self._first.take(), fallback), note, *_texts(self._last.take(), fallback)])
+
+
+class _Blocks:
+    """A queue of bytes in blocks, so that many small writes cost no more than few large ones."""
+
+    def __init__(self) -> None:
+        self._blocks: deque[bytearray] = deque()
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        if self._blocks and len(self._blocks[-1]) < _BLOCK:
+            self._blocks[-1] += data
+        else:
+            self._blocks.append(bytearray(data))
+
+    def trim(self, size: int) -> None:
+        """Forget whole blocks from the front while `size` bytes stay."""
+        while self.size - len(self._blocks[0]) >= size:
+            self.size -= len(self._blocks.popleft())
+
+    def cut(self, size: int) -> None:
+        """Forget all but the last `size` bytes."""
+        if self.size > size:
+            del self._blocks[0][: self.size - size]
+            self.size = size
+
+    def take(self) -> Iterator[bytes]:
+        while self._blocks:
+            block = self._blocks.popleft()
+            self.size -= len(block)
+            yield bytes(block)
+
+
+def _texts(blocks: Iterable[bytes], fallback: str) -> Iterator[str]:
+    """The text of `blocks`, each piece of whole lines, or of whole characters where a line is very long."""
+    rest = b""
+    for block in blocks:
+        rest += block
+        end = rest.rfind(b"\n") + 1
+        if not end and len(rest) > _LONG_LINE:
+            end = len(rest)
+            while end > len(rest) - 4 and rest[end - 1] & 0xC0 == 0x80:
+                end -= 1
+            end -= rest[end - 1] >= 0xC0
+        if end:
+            yield to_text(rest[:end], fallback=fallback)
+            rest = rest[end:]
+    yield to_text(rest, fallback=fallback)
 
 
 def to_text(data: bytes, *, fallback: str = "") -> str:
@@ -59,13 +106,23 @@ def to_text(data: bytes, *, fallback: str = "") -> str:
 def clean(text: str) -> str:
     """`text` without escape sequences and control characters; of overwritten lines the last state."""
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
+        text = _escapes().sub("", text)
     while "\x08" in text:
-        shorter = _BACKSPACE.sub("", text)
+        shorter = re.sub(r"[^\n\r\x08]\x08", "", text)
         text = shorter if shorter != text else text.replace("\x08", "")
     if "\r" in text:
         text = "\n".join(_last_state(line) for line in text.split("\n"))
-    return _CONTROL.sub("", text)
+    return re.sub(r"[\x00-\x07\x0b\x0c\x0e-\x1f\x7f]", "", text)
+
+
+@cache
+def _escapes() -> re.Pattern[str]:
+    return re.compile(
+        r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+        r"|\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links
+        r"|[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
+        r"|[ -/]*[0-~])"
+    )
 
 
 def _last_state(line: str) -> str:

@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import PurePosixPath
 from typing import Literal
 
 from msgspec import Struct
@@ -93,7 +92,7 @@ class Root:
         spot = self._walk(self._parts(path), path, link_itself=link_itself)
         if spot.name == ".":
             raise PathRefusedError(f"{path!r} is the workspace itself")
-        if spot.relative.split("/", 1)[0] == STATE:
+        if spot.relative.split("/", 1)[0].casefold() == STATE:
             raise PathRefusedError(
                 f"{path!r} is refused: {STATE}/ holds Limpet's own state and is not changed by tools"
             )
@@ -107,8 +106,7 @@ class Root:
             if spot.folder < 0:
                 raise ToolError(f"{path!r}: a link on its way leads to a folder that does not exist")
             if spot.kind == "missing":
-                with suppress(FileExistsError):
-                    os.mkdir(spot.name, dir_fd=spot.folder)
+                _make_folder(spot.name, spot.folder, path)
             elif spot.kind == "file":
                 raise ToolError(f"{path!r}: {spot.relative} is a file, not a folder")
         spot = self.target(path)
@@ -120,8 +118,7 @@ class Root:
         """The open folder `path` of Limpet's own state, made when missing; never through a link."""
         fd = self._fd
         for part in path.split("/"):
-            with suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=fd)
+            _make_folder(part, fd, path, mode=0o700)
             fd = self._enter(part, fd, path)
         return fd
 
@@ -167,7 +164,7 @@ class Root:
                 links += 1
                 if links > _LINKS:
                     raise PathRefusedError(f"{shown!r} is refused: too many links on its way")
-                target = os.readlink(part, dir_fd=stack[-1][0])
+                target = _read_link(part, stack[-1][0], shown)
                 if target.startswith("/"):
                     stack = stack[:1]
                 todo.extend(reversed([one for one in self._link(target, shown) if one not in ("", ".")]))
@@ -272,6 +269,22 @@ def _status(name: str, folder: int) -> os.stat_result | None:
         raise ToolError(f"{name!r}: {error.strerror}") from None
 
 
+def _read_link(name: str, folder: int, shown: str) -> str:
+    try:
+        return os.readlink(name, dir_fd=folder)
+    except OSError:
+        raise PathRefusedError(f"{shown!r} is refused: {name} was replaced while it was being opened") from None
+
+
+def _make_folder(name: str, folder: int, shown: str, *, mode: int = 0o777) -> None:
+    try:
+        os.mkdir(name, mode, dir_fd=folder)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise ToolError(f"{shown!r}: the folder {name} cannot be made: {error.strerror}") from None
+
+
 def _check_text(path: str) -> None:
     if not path.strip():
         raise PathRefusedError("an empty path is refused")
@@ -306,8 +319,3 @@ def _spellings(path: str) -> Iterator[str]:
             if form not in tried:
                 tried.add(form)
                 yield form
-
-
-def hidden(relative: str) -> bool:
-    """Whether a path beneath the root belongs to Limpet's own state."""
-    return PurePosixPath(relative).parts[:1] == (STATE,)
