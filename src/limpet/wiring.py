@@ -167,7 +167,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         nudges = Nudges(owner, store)
         stack.callback(nudges.close)
         blobs = BlobStore(str(home.blobs), store)
-        sandbox = Sandbox(enabled=settings.tools.sandbox.mode == "auto")
+        sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
         models = ModelShelf(loaded, home, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
