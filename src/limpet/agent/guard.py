@@ -32,6 +32,8 @@ class LoopGuard:
         """Count a result; the same one with a remark when it is the third of its kind."""
         key = (call.name, call.arguments)
         before, count = self._repeats.get(key, ("", 0))
+        if count >= BLOCK_AT - 1:
+            return result  # that is the refusal itself
         count = count + 1 if before == result.text else 1
         self._repeats[key] = (result.text, count)
         if count < NUDGE_AT:

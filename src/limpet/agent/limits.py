@@ -58,7 +58,7 @@ class Budget:
             self._minutes() / limits.minutes,
             (self._usage.cost or 0) / (limits.dollars * 1e6),
         )
-        if self._warned or share < 0.8:
+        if self._warned or not 0.8 <= share < 1:
             return ""
         self._warned = True
         return f"This turn has used {share:.0%} of its limits ({self._steps} steps, {self._minutes():.0f} min)."

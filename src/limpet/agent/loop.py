@@ -20,9 +20,7 @@ from limpet.types.event import AnswerReset, Done, Notice, TextDelta
 from limpet.types.message import AssistantMessage, ToolChoice
 from limpet.types.ports import Emit, Journal, Model, View
 
-IN_PARTS = (
-    "Your last calls were cut off by the output limit. Do it in several smaller calls, each well below the limit."
-)
+IN_PARTS = "Your last calls were cut off or unreadable. Do the work in parts: smaller calls, each far below the limit."
 NUDGE = "Your last answer was empty. Answer the user now, in plain text, or call a tool."
 LAST_WORDS = (
     "This turn has reached its limit of {limit}. No tool can be called any more. "

@@ -16,7 +16,7 @@ from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserErr
 from limpet.session.log import Log
 from limpet.store import usage
 from limpet.store.commits import TurnWriter
-from limpet.types.event import Notice, TurnEnded, TurnStarted
+from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.message import Sampling
 from limpet.types.ports import Model, ToolContext
 from limpet.types.profile import Profile
@@ -52,7 +52,6 @@ async def run(turn: Run, control: Control) -> TurnEnded:
         notice = services.redactor.redact(error.present())
         if isinstance(error, ContextOverflowError):
             notice += "\nBegin anew with /new; what was said is kept."
-        services.emit(Notice(notice, level="warning"))
         await journal.fail(notice, kind=type(error).__name__)
         ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
     services.emit(ended)
