@@ -33,6 +33,8 @@ from limpet.types.ports import Model
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at a session that another process holds."""
+SHORT = 1_000
+"""Characters that fit into any window."""
 MOST_OF_WINDOW = 0.6
 """Share of the model's window that one message may take: prompt, tools and the answer need the rest."""
 MESSAGE_LIMIT = 400_000
@@ -84,9 +86,11 @@ class Conversation:
 
     async def _check_room(self, text: str) -> None:
         """Refuse a text that would fill the model's window by itself. Raises `InputError`, `NoModelError`."""
+        if len(text) < SHORT:
+            return
         profile = (await self.services.models.get(self.model_reference())).profile
         room = int(profile.window * MOST_OF_WINDOW)
-        if len(text) > 1_000 and 0 < room < (tokens := round(estimate(text) * profile.token_factor)):
+        if 0 < room < (tokens := round(estimate(text) * profile.token_factor)):
             raise InputError(
                 f"The message has about {tokens:,} tokens; {profile.reference} can take {room:,} in one message.",
                 hint="Put it into a file in the workspace and say which, or choose a model with a larger window.",
