@@ -183,7 +183,7 @@ class Conversation:
             if entries.last_seq(connection, session.id) != log.last_seq:
                 raise _Stale("The log has grown.")
             if found is not None:
-                commits.resume(connection, self._writer(lease, found.id))
+                commits.resume(connection, self._writer(lease, found.id), before, now=now)
                 return _Claimed(lease, found=found)
             rows = inbox.queued(connection, self.key)
             if rows and commands.find(rows[0].inbound.text):
@@ -250,7 +250,7 @@ class Conversation:
         finally:
             self.control = None
             watcher.cancel()
-            await asyncio.wait((watcher,))
+            await asyncio.gather(watcher, return_exceptions=True)
 
     async def _watch(self, name: str, control: Control) -> None:
         while not self.services.store.read(lambda connection: turns.stop_requested(connection, name)):

@@ -18,7 +18,16 @@ from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnState
-from limpet.types.entry import AssistantEntry, Entry, Note, Payload, ToolResultEntry, ToolStarted, UserEntry
+from limpet.types.entry import (
+    AssistantEntry,
+    Entry,
+    Note,
+    Payload,
+    PromptEntry,
+    ToolResultEntry,
+    ToolStarted,
+    UserEntry,
+)
 from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import AssistantMessage
 
@@ -48,11 +57,18 @@ def begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload],
     return made + absorb(connection, writer, now=now)
 
 
-def resume(connection: Connection, writer: TurnWriter) -> None:
-    """Commit 2 of a turn that was interrupted: one more attempt, under the new lease."""
+def resume(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int) -> None:
+    """Commit 2 of a turn that was interrupted: one more attempt, under the new lease.
+
+    Of `before` only a snapshot goes in (another model goes on with the turn): a note would come between calls and
+    their results.
+    """
     if not sessions.fresh(connection, writer.lease):
         raise sessions.lost(writer.lease)
     turns.count_attempt(connection, writer.turn)
+    for payload in before:
+        if isinstance(payload, PromptEntry):
+            entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
 def begin_again(connection: Connection, lease: Lease, *, turn: str, row: int, now: int) -> None:
