@@ -41,6 +41,15 @@ def test_models_know_their_parameters():
     assert profile_of("custom", "MiniMax-M2", base_url="https://x.test/v1").text_calls == ("minimax", "invoke")
 
 
+def test_what_a_service_takes_of_reasoning_beside_tools():
+    assert profile_of("openai", "gpt-5.6-luna").effort_with_tools == "none"
+    assert profile_of("openai", "gpt-5.4-mini").effort_with_tools == "absent"
+    assert profile_of("openai", "gpt-5-mini").effort_with_tools == "free"
+    assert profile_of("openrouter", "openai/gpt-5.6-luna").effort_with_tools == "free"
+    assert profile_of("anthropic", "claude-sonnet-5-5").thinking == "between_tools"
+    assert profile_of("anthropic", "claude-sonnet-5").thinking == "adaptive"
+
+
 def test_a_model_through_a_router_keeps_the_routers_ways():
     profile = profile_of("openrouter", "anthropic/claude-sonnet-4.5")
     assert (profile.wire, profile.thinking, profile.window) == ("openai_chat", "openrouter", 200_000)

@@ -136,6 +136,8 @@ def test_pictures_also_inside_results():
         ("adaptive", "high", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
         ("effort_only", "low", {"output_config": {"effort": "low"}}),
         ("effort_only", "off", {}),
+        ("between_tools", "off", {"thinking": {"type": "between_tools"}}),
+        ("between_tools", "low", {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}}),
         ("adaptive", "off", {"thinking": {"type": "disabled"}}),
         ("budget", "low", {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
         ("budget", None, {}),

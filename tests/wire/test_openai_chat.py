@@ -100,6 +100,27 @@ def test_the_token_limit_goes_by_the_name_the_profile_says(profile: Profile, fie
     assert seen[0].body["temperature"] == 0.3
 
 
+@pytest.mark.parametrize(
+    ("style", "with_tools", "level", "field", "value"),
+    [
+        ("effort", "free", "low", "reasoning_effort", "low"),
+        ("effort", "free", "off", "reasoning_effort", "none"),
+        ("effort", "none", "high", "reasoning_effort", "none"),
+        ("effort", "none", None, "reasoning_effort", "none"),
+        ("effort", "absent", "high", "reasoning_effort", None),
+        ("toggle", "free", "off", "thinking", {"type": "disabled"}),
+        ("openrouter", "free", "high", "reasoning", {"effort": "high"}),
+        ("template", "free", "off", "chat_template_kwargs", {"enable_thinking": False}),
+        ("", "free", "high", "reasoning_effort", None),
+    ],
+)
+def test_how_reasoning_is_asked_for_when_tools_are_offered(style, with_tools, level, field, value):
+    profile = structs.replace(PROFILE, thinking=style, effort_with_tools=with_tools)
+    request = ask(tools=[tool("t")], sampling=Sampling(thinking=level))
+    _, seen = exchange([Reply(text=("x",))], request, profile=profile)
+    assert seen[0].body.get(field) == value
+
+
 def test_pictures_go_along_as_data_and_a_missing_one_becomes_a_note():
     blobs = MemoryBlobs()
     blob = asyncio.run(blobs.put(b"png"))

@@ -90,6 +90,7 @@ def profile_of(provider: str, model: str, *, base_url: str = "", window: int = 0
             fields.update(rule.set)
     if foreign:
         fields.update(keep)
+        fields.pop("effort_with_tools", None)
         if not service.hosts:
             fields.pop("price", None)
     address = base_url or service.base_url

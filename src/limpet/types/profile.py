@@ -10,10 +10,12 @@ from limpet.types.message import Producer
 
 Wire = Literal["openai_chat", "anthropic", "embedded"]
 
-ThinkingStyle = Literal["", "effort", "toggle", "budget", "adaptive", "effort_only", "openrouter", "template"]
+ThinkingStyle = Literal[
+    "", "effort", "toggle", "budget", "adaptive", "between_tools", "effort_only", "openrouter", "template"
+]
 """How a request asks for more or less reasoning: `reasoning_effort`; `thinking.type`; `thinking.budget_tokens`;
-adaptive with an effort; the effort alone (models that always reason); the object `reasoning` of OpenRouter;
-`enable_thinking` of a chat template. Empty: not at all."""
+adaptive with an effort; the same where it cannot be off but between tools only; the effort alone (it always reasons);
+the object `reasoning` of OpenRouter; `enable_thinking` of a chat template. Empty: not at all."""
 
 
 class Price(Struct, frozen=True, omit_defaults=True):
@@ -31,9 +33,10 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     `local`: a server on the owner's own machine (deadlines are five times longer, no price).
     `reasoning_echo`: which earlier reasoning is sent back: `own` the model's own; `always` also an empty one with
     every foreign answer that has calls. `text_calls` names the ways in which the model may write calls as text,
-    `think_tags` says that it may write its reasoning as text. `server_cost`: the service tells the price itself.
-    `cache_key`: the service takes the session as a key for its cache.
-    `cache_ttl`: seconds the provider keeps a prompt prefix, 0 = no cache. `token_factor` multiplies estimates.
+    `think_tags` says that it may write its reasoning as text. `effort_with_tools`: what the service takes of
+    `reasoning_effort` beside tools. `server_cost`: the service tells the price itself. `cache_key`: it takes the
+    session as a key for its cache. `cache_ttl`: seconds it keeps a prompt prefix, 0 = no cache.
+    `token_factor` multiplies estimates.
     """
 
     provider: str
@@ -53,6 +56,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     text_calls: tuple[str, ...] = ()
     think_tags: bool = False
     thinking: ThinkingStyle = ""
+    effort_with_tools: Literal["free", "absent", "none"] = "free"
     server_cost: bool = False
     cache_key: bool = False
     cache_ttl: int = 0

@@ -102,9 +102,11 @@ def _sampling(sampling: Sampling, profile: Profile) -> Wire:
         fields["temperature"] = sampling.temperature
     if level == "off" and profile.thinking in ("budget", "adaptive"):
         fields["thinking"] = {"type": "disabled"}
-    elif level in _BUDGETS and profile.thinking in ("adaptive", "effort_only"):
+    elif level == "off" and profile.thinking == "between_tools":
+        fields["thinking"] = {"type": "between_tools"}
+    elif level in _BUDGETS and profile.thinking in ("adaptive", "between_tools", "effort_only"):
         fields["output_config"] = {"effort": level}
-        if profile.thinking == "adaptive":
+        if profile.thinking != "effort_only":
             fields["thinking"] = {"type": "adaptive"}
     elif level in _BUDGETS and profile.thinking == "budget":
         budget = min(_BUDGETS[level], _max_tokens(sampling, profile) - 1)

@@ -65,6 +65,10 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if profile.cache_key and request.session:
         tail["prompt_cache_key"] = request.session
     tail.update(_sampling(request.sampling, profile))
+    if "tools" in head and profile.effort_with_tools != "free":
+        tail.pop("reasoning_effort", None)
+        if profile.effort_with_tools == "none":
+            tail["reasoning_effort"] = "none"
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
     return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
