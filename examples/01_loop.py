@@ -1,4 +1,4 @@
-"""The loop on its own: a scripted model, one tool made of a function, a session in memory. No key, no disk, no network."""
+"""The loop on its own: a scripted model, one tool made of a function, a session in memory. No key and no disk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AllowAll:
 
 async def main() -> None:
     model = ScriptedModel([Answer(calls=(call("tide", {"place": "Roscoff"}),)), "Be there before 17:42."])
-    session = MemorySession(model.profile.producer, tools=[tide.spec])
+    session = MemorySession(tools=[tide.spec])
     session.say("When should I be at the harbour of Roscoff?")
     trace, clock = Trace(), FakeClock()
     with tempfile.TemporaryDirectory() as workspace:

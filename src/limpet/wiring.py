@@ -10,6 +10,8 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from msgspec import structs
+
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
@@ -21,8 +23,9 @@ from limpet.config.machine import this_machine
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve
 from limpet.llm.build import build
-from limpet.llm.choose import ModelSettings, ProviderSettings, choose
+from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
 from limpet.llm.http import Deadlines
+from limpet.llm.local import checked
 from limpet.prompt.runtime import runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
@@ -77,8 +80,16 @@ class ModelShelf:
             choice = await choose(self._settings, os.environ, named=wanted)
             if self._announce and not wanted:
                 self._emit(Notice(choice.reason))
+            choice = await self._with_true_window(choice)
             self._models[wanted] = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
         return self._models[wanted]
+
+    async def _with_true_window(self, choice: Choice) -> Choice:
+        """A local server may give less than the model can take, or than is configured; the owner is told."""
+        profile, warning = await checked(choice.profile)
+        if warning:
+            self._emit(Notice(warning, level="warning"))
+        return structs.replace(choice, profile=profile)
 
     async def close(self) -> None:
         for model in self._models.values():

@@ -38,7 +38,7 @@ class Table:
         forever: bool = False,
     ) -> None:
         self.model = ScriptedModel(script, forever=forever)
-        self.session = MemorySession(self.model.profile.producer, tools=[tool.spec for tool in tools])
+        self.session = MemorySession(tools=[tool.spec for tool in tools])
         self.session.say("go")
         self.trace = Trace()
         self.clock = FakeClock()

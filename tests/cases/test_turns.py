@@ -16,7 +16,7 @@ from limpet.testing.fakes.server import FakeServer
 from limpet.types.content import Text
 from limpet.types.message import UserMessage
 from tests.cases.stage import QUICK, stage
-from tests.session.logs import A, Builder
+from tests.session.logs import Builder
 
 
 def messages(server: FakeServer, request: int = -1) -> list[dict[str, object]]:
@@ -367,7 +367,7 @@ def test_c17_a_window_of_the_log_keeps_the_user_and_no_orphans() -> None:
     log.result(first, 0)
     log.user("u2")
     log.result("gone", 0)
-    assert project(log.entries[-3:], A) == (UserMessage((Text("u2"),)),)
+    assert project(log.entries[-3:]) == (UserMessage((Text("u2"),)),)
 
 
 def test_c19d_half_a_call_never_goes_back_on_the_wire(tmp_path: Path) -> None:

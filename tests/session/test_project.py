@@ -43,21 +43,20 @@ def check(messages: tuple[Message, ...]) -> None:
 
 @given(any_log())
 def test_any_log_projects_to_what_providers_accept(log: list[Entry]) -> None:
-    check(project(log, A))
-    check(project(log, B))
+    check(project(log))
 
 
 @given(any_log())
 def test_entry_by_entry_gives_the_same_as_all_at_once(log: list[Entry]) -> None:
-    projection = Projection(A)
+    projection = Projection()
     for length, entry in enumerate(log, start=1):
         projection.add(entry)
-        assert projection.messages() == project(log[:length], A)
+        assert projection.messages() == project(log[:length])
 
 
 @given(any_log())
 def test_messages_once_closed_stay_the_same_objects(log: list[Entry]) -> None:
-    projection = Projection(A)
+    projection = Projection()
     before: tuple[Message, ...] = ()
     for entry in log:
         projection.add(entry)
@@ -74,7 +73,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     answer = log.assistant("", ("x", "y"))
     log.result(answer, 1, "second")
     log.result(answer, 0, "first")
-    texts = [message.content[0] for message in project(log.entries, A)[2:]]
+    texts = [message.content[0] for message in project(log.entries)[2:]]
     assert texts == [Text("first"), Text("second")]
 
 
@@ -84,7 +83,7 @@ def test_a_missing_result_is_said_to_be_unknown() -> None:
     answer = log.assistant("", ("x", "y"))
     log.result(answer, 0)
     log.user("go on")
-    unknown = project(log.entries, A)[3]
+    unknown = project(log.entries)[3]
     assert isinstance(unknown, ToolMessage)
     assert unknown.is_error
     assert "outcome is unknown" in str(unknown.content)
@@ -94,15 +93,23 @@ def test_neighbouring_user_entries_merge_and_keep_each_runtime_block() -> None:
     log = Builder()
     log.user("one", runtime="<r1>")
     log.user("two", runtime="<r2>")
-    assert project(log.entries, A) == (UserMessage((Text("one"), Text("<r1>"), Text("two")), runtime="<r2>"),)
+    assert project(log.entries) == (UserMessage((Text("one"), Text("<r1>"), Text("two")), runtime="<r2>"),)
 
 
-def test_thinking_goes_back_only_to_the_model_that_made_it() -> None:
+def test_thinking_stays_with_the_answer_it_belongs_to() -> None:
     log = Builder()
     log.user()
     log.assistant("hello", thinking="plan")
-    assert isinstance(project(log.entries, A)[1].content[0], Thinking)
-    assert project(log.entries, B)[1].content == (Text("hello"),)
+    assert isinstance(project(log.entries)[1].content[0], Thinking)
+
+
+def test_answers_of_two_models_in_a_row_merge_without_the_thinking_of_the_first() -> None:
+    log = Builder()
+    log.user()
+    log.assistant("one", producer=A, thinking="a")
+    log.assistant("two", producer=B, thinking="b")
+    (merged,) = project(log.entries)[1:]
+    assert merged == AssistantMessage((Text("one"), Thinking("b", signature="s"), Text("two")), producer=B)
 
 
 def test_equal_ids_of_different_answers_are_made_unique() -> None:
@@ -111,7 +118,7 @@ def test_equal_ids_of_different_answers_are_made_unique() -> None:
         log.user()
         answer = log.assistant("", ("call_1",))
         log.result(answer, 0)
-    calls = [b.id for m in project(log.entries, A) for b in m.content if isinstance(b, ToolCall)]
+    calls = [b.id for m in project(log.entries) for b in m.content if isinstance(b, ToolCall)]
     assert calls == ["call_1", "call_1_2", "call_1_3"]
 
 
@@ -123,7 +130,7 @@ def test_a_moved_leaf_leaves_the_other_branch_out() -> None:
     log.assistant("second")
     log.add(Leaf(keep))
     log.user("three")
-    texts = [block.text for message in project(log.entries, A) for block in message.content if isinstance(block, Text)]
+    texts = [block.text for message in project(log.entries) for block in message.content if isinstance(block, Text)]
     assert texts == ["one", "first", "three"]
 
 
@@ -135,5 +142,5 @@ def test_a_compaction_stands_for_what_was_before_its_first_kept_entry() -> None:
     log.assistant("second")
     log.add(Compaction(summary="one was said", first_kept=kept))
     log.user("three")
-    texts = [block.text for message in project(log.entries, A) for block in message.content if isinstance(block, Text)]
+    texts = [block.text for message in project(log.entries) for block in message.content if isinstance(block, Text)]
     assert texts == ["Summary of the conversation so far:\n\none was said", "two", "second", "three"]

@@ -24,7 +24,6 @@ from limpet.store.sql import Connection
 from limpet.types.entry import ModelChange, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.ids import new_id
-from limpet.types.ports import Model
 
 _SHAPE = re.compile(r"/([a-z_]+)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
 
@@ -37,7 +36,7 @@ class Talk(Protocol):
     @property
     def key(self) -> str: ...
     def model_reference(self) -> str: ...
-    def log(self, model: Model) -> Log: ...
+    def log(self) -> Log: ...
     def forget(self) -> None: ...
     def stop(self) -> None: ...
     async def run_begun(self, lease: Lease, name: str) -> object: ...
@@ -159,7 +158,7 @@ async def context(conversation: Talk) -> str:
     """The sections of the next request with their estimated tokens, as a table in plain text."""
     model = await conversation.services.models.get(conversation.model_reference())
     profile = model.profile
-    log = conversation.log(model)
+    log = conversation.log()
     prompt = await current_prompt(conversation)
     rows = [(section.name, estimate(section.text)) for section in prompt.sections]
     tools = sum(estimate(f"{tool.name} {tool.description} {bytes(tool.parameters).decode()}") for tool in prompt.tools)
@@ -177,7 +176,7 @@ async def context(conversation: Talk) -> str:
 async def current_prompt(conversation: Talk) -> PromptEntry:
     """The snapshot that the next request uses, or would use if it were the first."""
     model = await conversation.services.models.get(conversation.model_reference())
-    prompt = conversation.log(model).prompt
+    prompt = conversation.log().prompt
     return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview")
 
 

@@ -142,15 +142,14 @@ class Conversation:
         if self.control is not None:
             self.control.stop()
 
-    def log(self, model: Model) -> Log:
-        """The log of the live session as it stands on disk, projected for `model`."""
+    def log(self) -> Log:
+        """The log of the live session as it stands on disk."""
         store = self.services.store
         live = store.read(lambda connection: sessions.live(connection, self.key))
         session = live.id if live else ""
         if self._log is None or session != self._session:
-            self._session, self._log = session, Log(model.profile.producer)
+            self._session, self._log = session, Log()
         log = self._log
-        log.retarget(model.profile.producer)
         log.extend(store.read(lambda connection: entries.load(connection, session, after=log.last_seq)))
         return log
 
@@ -168,7 +167,7 @@ class Conversation:
 
     async def _claim(self, model: Model) -> _Claimed:
         """Take the lease and, in the same transaction, find or begin what there is to do."""
-        log = self.log(model)
+        log = self.log()
         before = self._before(log, model)
         now, services = self.services.clock.now(), self.services
         name = new_id("t")
@@ -228,15 +227,14 @@ class Conversation:
         if not notice:
             await self.run_begun(lease, found.id, attempt=found.attempts + 1)
             return
-        model = await self.services.models.get(self.model_reference())
-        journal = TurnJournal(self.services, self._writer(lease, found.id), self.log(model))
+        journal = TurnJournal(self.services, self._writer(lease, found.id), self.log())
         given_up = found.attempts >= recover.MAX_ATTEMPTS
         await journal.fail(notice, kind="Interrupted", interrupted=not given_up)
 
     async def run_begun(self, lease: Lease, name: str, *, attempt: int = 1) -> TurnEnded | None:
         """Run a turn whose row says `running` under our lease, while watching for a stop from another process."""
         model = await self.services.models.get(self.model_reference())
-        run = turn.Run(self.services, self._writer(lease, name), self.log(model), model, attempt)
+        run = turn.Run(self.services, self._writer(lease, name), self.log(), model, attempt)
         self.control = control = Control()
         watcher = asyncio.create_task(self._watch(name, control))
         try:

@@ -1,4 +1,8 @@
-"""Delivery to the terminal: the outbox parts of a session, each shown once, in order."""
+"""Delivery to the terminal: the outbox parts of a session, each shown once, in order.
+
+Each process is a thread of its own in the chat, so that two terminals on one session do not take each other's answers.
+What was meant for a terminal that is gone is shown by the next one.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,9 @@ async def deliver(services: Services, address: Address, show: Callable[[OutboxRo
     store, owner = services.store, services.owner
     shown: list[OutboxRow] = []
     for row in store.read(lambda connection: outbox.waiting(connection, address)):
+        thread = row.address.thread
+        if thread not in ("", address.thread) and owner.alive(thread):
+            continue
         state = await store.write(lambda connection, row=row: outbox.attempt(connection, row.id, owner=owner))
         if state == "unknown":
             services.emit(Notice(MAYBE_SHOWN, level="warning"))

@@ -27,7 +27,7 @@ class Talk:
     def __init__(self, services: Services, name: str, show: Show) -> None:
         self.services = services
         self.conversation = Conversation(services, keys.cli(services.agent, name))
-        self._address = Address(channel="cli", chat=self.conversation.key)
+        self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
         self._show = show
 
     async def catch_up(self) -> None:

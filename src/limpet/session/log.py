@@ -7,25 +7,22 @@ from collections.abc import Iterable
 from limpet.session.project import Projection
 from limpet.session.tree import next_leaf, path
 from limpet.types.entry import Entry, Label, Leaf, ModelChange, Note, PromptEntry, ToolResultEntry
-from limpet.types.message import Message, Producer
+from limpet.types.message import Message
 from limpet.types.ports import PendingCall
 
 
 class Log:
-    """`target` is the model the log is projected for; `retarget` when the session changes to another one.
-
-    `prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
+    """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot.
     """
 
-    def __init__(self, target: Producer, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries: list[Entry] = []
         self.prompt: PromptEntry | None = None
         self.model = ""
         self.seen: dict[str, str] = {}
         self.told: list[Note] = []
-        self._projection = Projection(target)
-        self._target: Producer = target
+        self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
 
@@ -48,14 +45,6 @@ class Log:
                 self.told.clear()
                 for kept in path(self.entries):
                     self._learn(kept)
-
-    def retarget(self, target: Producer) -> None:
-        """Project for another model from here on."""
-        if target != self._target:
-            self._target = target
-            self._projection = Projection(target)
-            for entry in self.entries:
-                self._projection.add(entry)
 
     def messages(self) -> tuple[Message, ...]:
         return self._projection.messages()

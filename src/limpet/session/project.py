@@ -1,9 +1,11 @@
 """The projection: what a model is sent, computed from the log alone.
 
-`project` is pure; `Projection` computes the same one entry at a time, so that a long session costs no more per
-turn than a short one. Whatever the log holds, the messages keep what every provider demands: the first is a user's,
-neighbours differ in role, every call has exactly one result right after its message in the order of the calls, ids
-of calls are unique, no message is empty. Nothing is repaired in the log.
+What is particular about a model (whose thinking goes back to whom, ids, roles) is left to its wire, so one projection
+serves every model of a session, also when one stands in for another. `project` is pure; `Projection` computes the same
+one entry at a time, so that a long session costs no more per turn than a short one. Whatever the log holds, the
+messages keep what every provider demands: the first is a user's, neighbours differ in role, every call has exactly one
+result right after its message in the order of the calls, ids of calls are unique, no message is empty. Nothing is
+repaired in the log.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from limpet.session.tree import next_leaf, visible
-from limpet.types.content import AssistantBlock, Opaque, Text, Thinking, ToolCall, UserBlock
+from limpet.types.content import AssistantBlock, Opaque, Text, ToolCall, UserBlock
 from limpet.types.entry import (
     AssistantEntry,
     Compaction,
@@ -25,7 +27,7 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
-from limpet.types.message import AssistantMessage, Message, Producer, ToolMessage, UserMessage
+from limpet.types.message import AssistantMessage, Message, ToolMessage, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import FileIntent
 
@@ -34,9 +36,9 @@ UNKNOWN_OUTCOME = (
 )
 
 
-def project(entries: Iterable[Entry], target: Producer) -> tuple[Message, ...]:
-    """The messages of a log as `target` is to be sent them."""
-    projection = Projection(target)
+def project(entries: Iterable[Entry]) -> tuple[Message, ...]:
+    """The messages of a log."""
+    projection = Projection()
     for entry in entries:
         projection.add(entry)
     return projection.messages()
@@ -45,8 +47,7 @@ def project(entries: Iterable[Entry], target: Producer) -> tuple[Message, ...]:
 class Projection:
     """The messages of a growing log. Message objects, once given out, stay the same ones."""
 
-    def __init__(self, target: Producer) -> None:
-        self._target = target
+    def __init__(self) -> None:
         self._log: list[Entry] = []
         self._leaf = ""
         self._reset()
@@ -122,15 +123,15 @@ class Projection:
         self._close()
         if not self._closed:
             return
-        content = tuple(
-            kept for block in message.content if (kept := _for(block, own=message.producer == self._target)) is not None
-        )
-        content = tuple(self._named(block) for block in content)
+        content = tuple(self._named(block) for block in message.content if not _blank(block))
         if not any(isinstance(block, Text | ToolCall | Opaque) for block in content):
             return
         last = self._closed[-1]
         if isinstance(last, AssistantMessage):
-            self._closed[-1] = AssistantMessage(content=last.content + content, producer=message.producer)
+            earlier = last.content if last.producer == message.producer else tuple(map(_unsigned, last.content))
+            self._closed[-1] = AssistantMessage(
+                content=tuple(block for block in earlier if block is not None) + content, producer=message.producer
+            )
         else:
             self._closed.append(
                 AssistantMessage(content=content, producer=message.producer, stop=message.stop, usage=message.usage)
@@ -198,18 +199,10 @@ def _blank(block: object) -> bool:
     return isinstance(block, Text) and not block.text.strip()
 
 
-def _for(block: AssistantBlock, *, own: bool) -> AssistantBlock | None:
-    """The block as its own maker, or another model, is to be sent it."""
+def _unsigned(block: AssistantBlock) -> AssistantBlock | None:
+    """The block without what only its maker may be sent."""
     match block:
-        case Text(text=text):
-            if not text.strip():
-                return None
-            return block if own or not block.signature else Text(text)
-        case Thinking():
-            return block if own else None
-        case ToolCall():
-            if own or not block.signature:
-                return block
+        case Text() | ToolCall():
             return structs.replace(block, signature="")
-        case Opaque():
-            return block if own else None
+        case _:
+            return None

@@ -47,11 +47,11 @@ def queue(connection: Connection, part: Part, *, session: str, turn: str, now: i
 
 
 def waiting(connection: Connection, address: Address) -> list[OutboxRow]:
-    """The parts for a chat that are not ended, in order."""
+    """The parts for a chat that are not ended, in order; those of all its threads."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM outbox WHERE channel = ? AND account = ? AND chat = ? AND thread = ?"
+        f"SELECT {_COLUMNS} FROM outbox WHERE channel = ? AND account = ? AND chat = ?"
         " AND state IN ('queued', 'attempting') ORDER BY id",
-        (address.channel, address.account, address.chat, address.thread),
+        (address.channel, address.account, address.chat),
     )
     return [_row(row) for row in rows]
 

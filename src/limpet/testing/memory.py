@@ -17,7 +17,7 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
-from limpet.types.message import AssistantMessage, Producer, Request, ToolChoice, UserMessage
+from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
 
@@ -25,8 +25,8 @@ from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
 class MemorySession:
     """Implements `View` and `Journal`. `waiting` are messages that come in while the turn runs."""
 
-    def __init__(self, target: Producer, *, tools: Iterable[ToolSpec] = (), system: str = "You are Limpet.") -> None:
-        self.log = Log(target)
+    def __init__(self, *, tools: Iterable[ToolSpec] = (), system: str = "You are Limpet.") -> None:
+        self.log = Log()
         self.waiting: list[str] = []
         self.ended = False
         self.log.extend([self._entry(PromptEntry(sections=(Section("identity", system),), tools=tuple(tools)))])
