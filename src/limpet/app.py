@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "chat": ("limpet.cli.chat_command:chat", "A conversation on this terminal."),
     "sessions": ("limpet.cli.sessions_command:sessions_group", "List, show and export conversations."),
     "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
+    "usage": ("limpet.cli.usage_command:usage", "Tokens and money, by time and by who used them."),
     "models": ("limpet.cli.models_command:models", "Install the small embedded model."),
     **cli.COMMANDS,
 }
