@@ -15,6 +15,7 @@ LimpetError
 │   ├── BillingError          no credit left (402): fail over to another, tell the user
 │   ├── ContextOverflowError         the prompt is too large: compact, then ask again
 │   ├── RequestError          the provider refuses the request itself (400, 404, 422): fix it, never repeat it
+│   ├── NoCandidateError      every model and key failed or rests: tell the user each reason
 │   └── UnreachableError      no connection, or a TLS failure: fail over, tell the user the address
 ├── ToolError                 tell the model: becomes an error result of the call
 │   ├── ArgumentsError        arguments are not what the schema says: lists every fault
@@ -123,6 +124,10 @@ class ContextOverflowError(ModelError):
 
 
 class RequestError(ModelError):
+    pass
+
+
+class NoCandidateError(ModelError):
     pass
 
 

@@ -22,8 +22,10 @@ from limpet.config.load import Loaded
 from limpet.config.machine import this_machine
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve
+from limpet.errors import LimpetError
 from limpet.llm.build import build
 from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
+from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
 from limpet.prompt.runtime import runtime_block
@@ -38,6 +40,7 @@ from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
+from limpet.store.rests import StoredRests
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
@@ -62,13 +65,21 @@ class SystemClock:
 
 
 class ModelShelf:
-    """The `Models` of this process: each one is built when it is first asked for, and closed at the end."""
+    """The `Models` of this process: each one is built when it is first asked for, and closed at the end.
 
-    def __init__(self, loaded: Loaded, home: Home, entrance: Entrance, *, blobs: Blobs, meter: Meter) -> None:
+    One model is a `Failover` over its keys, and over the fallbacks where they may stand in for it.
+    """
+
+    def __init__(
+        self, loaded: Loaded, home: Home, entrance: Entrance, *, store: Store, blobs: Blobs, meter: Meter
+    ) -> None:
         self._settings = model_settings(loaded, home)
+        self._keys = further_keys(loaded, home)
+        self._fallbacks = loaded.settings.models
         self._named = entrance.model
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
+        self._rests = StoredRests(store)
         self._blobs = blobs
         self._meter = meter
         self._deadlines = _deadlines(loaded.settings.llm)
@@ -80,16 +91,41 @@ class ModelShelf:
             choice = await choose(self._settings, os.environ, named=wanted)
             if self._announce and not wanted:
                 self._emit(Notice(choice.reason))
-            choice = await self._with_true_window(choice)
-            self._models[wanted] = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
+            candidates = await self._candidates(choice, chosen=bool(wanted))
+            alone = len(candidates) == 1
+            self._models[wanted] = (
+                candidates[0].model if alone else Failover(candidates, rests=self._rests, clock=SystemClock())
+            )
         return self._models[wanted]
 
-    async def _with_true_window(self, choice: Choice) -> Choice:
-        """A local server may give less than the model can take, or than is configured; the owner is told."""
+    async def _candidates(self, choice: Choice, *, chosen: bool) -> list[Candidate]:
+        """The model with each of its keys, then the fallbacks with theirs."""
+        choices = [choice]
+        for reference in () if chosen and not self._fallbacks.replace_chosen else self._fallbacks.fallbacks:
+            try:
+                choices.append(await choose(self._settings, os.environ, named=reference))
+            except LimpetError as error:
+                self._emit(Notice(f"The fallback {reference} cannot be used: {error}", level="warning"))
+        return [candidate for one in choices for candidate in await self._with_keys(one)]
+
+    async def _with_keys(self, choice: Choice) -> list[Candidate]:
         profile, warning = await checked(choice.profile)
         if warning:
             self._emit(Notice(warning, level="warning"))
-        return structs.replace(choice, profile=profile)
+        provider = profile.provider
+        keys = [choice.key, *self._keys.get(provider, ())]
+        return [
+            Candidate(
+                build(
+                    structs.replace(choice, profile=profile, key=key),
+                    blobs=self._blobs,
+                    meter=self._meter,
+                    deadlines=self._deadlines,
+                ),
+                provider if number == 1 else f"{provider}#{number}",
+            )
+            for number, key in enumerate(keys, start=1)
+        ]
 
     async def close(self) -> None:
         for model in self._models.values():
@@ -145,7 +181,11 @@ class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
     def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings) -> None:
-        limits = CommandLimits(memory=settings.exec.memory_mb * 1_000_000, processes=settings.exec.processes)
+        limits = CommandLimits(
+            memory=settings.exec.memory_mb * 1_000_000,
+            processes=settings.exec.processes,
+            output=settings.exec.output,
+        )
         exec_settings = ExecSettings(limits=limits)
         self.full = builtin(sandbox=sandbox, settings=exec_settings)
         self._tiny = builtin(sandbox=sandbox, settings=exec_settings, tiny=True)
@@ -181,7 +221,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
-        models = ModelShelf(loaded, home, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
+        models = ModelShelf(loaded, home, entrance, store=store, blobs=blobs, meter=UsageMeter(store, owner, clock))
         stack.push_async_callback(models.close)
         yield Services(
             agent=entrance.agent,
@@ -217,11 +257,25 @@ def model_settings(loaded: Loaded, home: Home, environ: Mapping[str, str] | None
         name: ProviderSettings(
             api_key=resolve(one.api_key, key=f"providers.{name}.api_key", root=home.root, environ=environ),
             base_url=one.base_url,
+            model=one.model,
             window=one.window,
+            wire=one.wire or None,
+            local=one.local,
         )
         for name, one in loaded.settings.providers.items()
     }
     return ModelSettings(model=loaded.settings.agent.model, providers=providers)
+
+
+def further_keys(loaded: Loaded, home: Home) -> dict[str, tuple[str, ...]]:
+    """The keys of each provider beside its first, resolved. Raises `ConfigError`."""
+    return {
+        name: tuple(
+            resolve(key, key=f"providers.{name}.api_keys.{number}", root=home.root, environ=os.environ)
+            for number, key in enumerate(one.api_keys)
+        )
+        for name, one in loaded.settings.providers.items()
+    }
 
 
 def _deadlines(settings: schema.LlmSettings) -> Deadlines:

@@ -32,11 +32,14 @@ class AgentSettings(Struct, frozen=True):
 class ProviderSettings(Struct, frozen=True):
     """One model service. `api_key` is a secret reference: `env:NAME`, `file:PATH`, or the key itself.
 
+    `api_keys` are further ones, used in their order when the one before is refused, limited or out of money.
+
     `model` is the one to use when only the provider is named. `window` is the context window in tokens when the
     service does not tell it, 0 = not known.
     """
 
     api_key: str = ""
+    api_keys: tuple[str, ...] = ()
     base_url: str = ""
     model: str = ""
     wire: Literal["", "openai_chat", "anthropic"] = ""
@@ -45,20 +48,28 @@ class ProviderSettings(Struct, frozen=True):
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class ExecSettings(Struct, frozen=True):
-    """Limits of one command: seconds, MB of memory, processes, characters of output kept."""
+class ModelsSettings(Struct, frozen=True):
+    """`fallbacks` are models (`provider/model`) that stand in, in their order, when the usual one cannot answer.
 
-    timeout: Seconds = 120.0
+    A model that was chosen by name (`--model`, `/model`) is only replaced when `replace_chosen` allows it.
+    """
+
+    fallbacks: tuple[str, ...] = ()
+    replace_chosen: bool = False
+
+
+class ExecSettings(Struct, frozen=True):
+    """Limits of one command: MB of memory, processes, bytes of output kept."""
+
     memory_mb: Count = 2048
     processes: Count = 256
-    output: Count = 1_000_000
+    output: Count = 8_388_608
 
 
 class SandboxSettings(Struct, frozen=True):
     """`auto`: in the sandbox where there is one, else every command asks. `ask`: every command asks as well."""
 
     mode: Literal["auto", "ask"] = "auto"
-    network: bool = False
 
 
 class ToolSettings(Struct, frozen=True):
@@ -107,6 +118,7 @@ class Settings(Struct, frozen=True):
 
     version: Count = CURRENT_VERSION
     agent: AgentSettings = AgentSettings()
+    models: ModelsSettings = ModelsSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
     store: StoreSettings = StoreSettings()

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
-from limpet.config.table import Table, dotted, leaves
+from limpet.config.table import Table, dotted, is_list, leaves
 from limpet.errors import ConfigError
 
 SHORTEST = 8
 """Values with fewer characters are not redacted: they would tear holes into ordinary text."""
 
-SECRET_WORDS = ("key", "token", "secret", "password", "passphrase", "credential", "credentials")
+SECRET_WORDS = ("key", "keys", "token", "secret", "password", "passphrase", "credential", "credentials")
 VARIABLE_ENDINGS = (
     "_API_KEY",
     "_TOKEN",
@@ -62,8 +62,10 @@ def is_secret_name(name: str) -> bool:
 def secret_settings(table: Table) -> Iterator[tuple[str, str]]:
     """(dotted key, reference) for each setting of the plain data that holds a secret, known to the schema or not."""
     for key, value in leaves(table):
-        if isinstance(value, str) and value and (is_secret_name(key[-1]) or is_reference(value)):
-            yield dotted(key), value
+        values = list(value) if is_list(value) else [value]
+        for number, one in enumerate(values):
+            if isinstance(one, str) and one and (is_secret_name(key[-1]) or is_reference(one)):
+                yield dotted(key) if len(values) == 1 else f"{dotted(key)}.{number}", one
 
 
 def literal_secrets(table: Table) -> list[str]:

@@ -14,6 +14,11 @@ def is_table(value: object) -> TypeGuard[Table]:
     return isinstance(value, dict)
 
 
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether `value` is a TOML array."""
+    return isinstance(value, list)
+
+
 def dotted(key: Key) -> str:
     """The key as people write it; parts that hold a dot are quoted."""
     return ".".join(f'"{part}"' if "." in part else part for part in key)

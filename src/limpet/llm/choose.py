@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.errors import ConfigError, NoModelError, UnreachableError
 from limpet.llm.profiles import owner_of, profile_of, service_at, services
-from limpet.types.profile import Profile
+from limpet.types.profile import Profile, Wire
 
 CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet config set model provider/model`."
 _ENV_ORDER = ("anthropic", "openai", "openrouter", "deepseek")
@@ -21,6 +21,8 @@ class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     base_url: str = ""
     model: str = ""
     window: int = 0
+    wire: Wire | None = None
+    local: bool | None = None
 
 
 class ModelSettings(Struct, frozen=True, omit_defaults=True):
@@ -116,6 +118,8 @@ class _Sources:
             base_url=found.base_url or url.strip(),
             model=found.model or model.strip(),
             window=found.window,
+            wire=found.wire,
+            local=found.local,
         )
 
     def providers(self) -> list[tuple[str, str]]:
@@ -192,7 +196,10 @@ def _guess(reference: str, sources: _Sources) -> str:
 
 
 def _profile(provider: str, model: str, *, own: ProviderSettings) -> Profile:
-    return profile_of(provider, model, base_url=own.base_url, window=own.window)
+    profile = profile_of(provider, model, base_url=own.base_url, window=own.window)
+    if own.local is not None:
+        profile = structs.replace(profile, local=own.local)
+    return structs.replace(profile, wire=own.wire) if own.wire is not None else profile
 
 
 async def _listed(provider: str, base_url: str, *, key: str, window: int = 0) -> tuple[Profile, str]:

@@ -117,4 +117,8 @@ MIGRATIONS = (
         created INTEGER NOT NULL
     ) WITHOUT ROWID;
     """,
+    """
+    -- credentials and services of models that are left alone for a while after a failure
+    CREATE TABLE rests (name TEXT PRIMARY KEY, until INTEGER NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+    """,
 )

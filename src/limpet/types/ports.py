@@ -211,6 +211,18 @@ class Policy(Protocol):
         ...
 
 
+class Rests(Protocol):
+    """Called by `llm.failover` for credentials and services that just failed; provided by `store.rests`."""
+
+    def look(self, name: str) -> tuple[int, str]:
+        """Until when (UTC ms) `name` is left alone, and why; 0 when it is not."""
+        ...
+
+    async def rest(self, name: str, *, until: int, reason: str) -> None:
+        """Leave `name` alone until then."""
+        ...
+
+
 class Meter(Protocol):
     """Called by `llm.metered` around each request; provided by `store.usage`."""
 
