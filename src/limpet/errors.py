@@ -5,6 +5,7 @@ LimpetError
 │   ├── ConfigError           the configuration is wrong: names file, line, key
 │   ├── NoModelError          no model at hand: names the ways to get one
 │   ├── WorkspaceError        the workspace is a file, read-only, a dangling link …
+│   ├── BudgetError           the owner's budget would be exceeded: names it and what is spent
 │   └── InputError            what was passed in cannot be used
 ├── ModelError                a request to a model failed                         exit 3
 │   ├── RetryableError        ask again, after a while, elsewhere
@@ -63,6 +64,10 @@ class NoModelError(UserError):
 
 
 class WorkspaceError(UserError):
+    pass
+
+
+class BudgetError(UserError):
     pass
 
 

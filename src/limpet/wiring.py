@@ -28,7 +28,7 @@ from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
-from limpet.prompt.runtime import runtime_block
+from limpet.prompt.runtime import day_start, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
 from limpet.prompt.snapshot import changed, rebuild_reason, tier_for
@@ -37,6 +37,7 @@ from limpet.sandbox.limits import Limits as CommandLimits
 from limpet.sandbox.run import Sandbox
 from limpet.store import usage
 from limpet.store.blobs import BlobStore
+from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
@@ -221,7 +222,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
-        models = ModelShelf(loaded, home, entrance, store=store, blobs=blobs, meter=UsageMeter(store, owner, clock))
+        meter = _meter(settings, store, owner, clock=clock)
+        models = ModelShelf(loaded, home, entrance, store=store, blobs=blobs, meter=meter)
         stack.push_async_callback(models.close)
         yield Services(
             agent=entrance.agent,
@@ -276,6 +278,21 @@ def further_keys(loaded: Loaded, home: Home) -> dict[str, tuple[str, ...]]:
         )
         for name, one in loaded.settings.providers.items()
     }
+
+
+def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:
+    budgets = settings.budgets
+    return UsageMeter(
+        store,
+        owner,
+        clock,
+        budgets=Budgets(
+            session=round(budgets.session * 1e6),
+            day=round(budgets.day * 1e6),
+            agent_day=round(budgets.agent_day * 1e6),
+        ),
+        day_start=lambda now: day_start(now, settings.user.timezone),
+    )
 
 
 def _deadlines(settings: schema.LlmSettings) -> Deadlines:

@@ -22,9 +22,9 @@ class Ledger:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    async def reserve(self, request: Request, profile: Profile) -> str:
+    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
         self.lines.append(f"reserve r{len(self.lines)}")
-        return f"r{len(self.lines) - 1}"
+        return f"r{len(self.lines) - 1}", ""
 
     async def settle(self, reservation: str, usage: Usage, *, state: str) -> None:
         await asyncio.sleep(0)

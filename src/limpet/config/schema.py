@@ -11,6 +11,7 @@ CURRENT_VERSION = 1
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(gt=0)]
+Money = Annotated[float, Meta(ge=0)]
 
 
 class Limits(Struct, frozen=True):
@@ -56,6 +57,14 @@ class ModelsSettings(Struct, frozen=True):
 
     fallbacks: tuple[str, ...] = ()
     replace_chosen: bool = False
+
+
+class BudgetSettings(Struct, frozen=True):
+    """Dollars that may be spent at the most, 0 = no limit. What one turn may cost is `agent.limits.dollars`."""
+
+    session: Money = 0.0
+    day: Money = 0.0
+    agent_day: Money = 0.0
 
 
 class ExecSettings(Struct, frozen=True):
@@ -119,6 +128,7 @@ class Settings(Struct, frozen=True):
     version: Count = CURRENT_VERSION
     agent: AgentSettings = AgentSettings()
     models: ModelsSettings = ModelsSettings()
+    budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
     store: StoreSettings = StoreSettings()

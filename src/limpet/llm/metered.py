@@ -8,11 +8,15 @@ from contextlib import aclosing
 
 import msgspec
 
-from limpet.types.event import Done, ModelEvent
+from limpet.llm.tokens import RunningEstimate
+from limpet.types.event import Done, ModelEvent, Notice
 from limpet.types.message import Request
 from limpet.types.ports import Meter, Model
 from limpet.types.profile import Profile
 from limpet.types.usage import Usage
+
+ANSWER = 8_192
+"""Tokens an answer is taken to have at the most where nothing says it."""
 
 
 class Metered:
@@ -25,6 +29,7 @@ class Metered:
     def __init__(self, model: Model, *, meter: Meter) -> None:
         self._model = model
         self._meter = meter
+        self._estimate = RunningEstimate()
 
     @property
     def profile(self) -> Profile:
@@ -33,8 +38,19 @@ class Metered:
     async def close(self) -> None:
         await self._model.close()
 
+    def _at_most(self, request: Request) -> int:
+        """Micro-dollars the request may cost: nothing of it cached, the answer as long as it may be; 0 = not known."""
+        price = self.profile.price
+        if price is None:
+            return 0
+        read = self._estimate.request(request, factor=self.profile.token_factor)
+        most = min(request.sampling.max_tokens or ANSWER, self.profile.max_output or ANSWER)
+        return (read * max(price.input, price.cache_write) + most * price.output) // 1_000_000
+
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        reservation = await self._meter.reserve(request, self.profile)
+        reservation, warning = await self._meter.reserve(request, self.profile, at_most=self._at_most(request))
+        if warning:
+            yield Notice(warning, "warning")
         handed_over = False
         try:
             async with aclosing(self._model.stream(request)) as events:

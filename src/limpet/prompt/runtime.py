@@ -53,6 +53,13 @@ def find_zone(zone: str, now: int) -> tuple[tzinfo, str]:
     return timezone(timedelta(seconds=local.tm_gmtoff)), local.tm_zone
 
 
+def day_start(now: int, zone: str) -> int:
+    """When the day that holds `now` began in `zone`; both UTC milliseconds."""
+    place, _ = find_zone(zone, now)
+    moment = datetime.fromtimestamp(now / 1000, place)
+    return round(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
+
+
 def strip_runtime(text: str) -> str:
     """`text` without runtime blocks, should a model repeat one."""
     while (start := text.find(OPEN)) >= 0:

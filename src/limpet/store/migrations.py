@@ -120,5 +120,7 @@ MIGRATIONS = (
     """
     -- credentials and services of models that are left alone for a while after a failure
     CREATE TABLE rests (name TEXT PRIMARY KEY, until INTEGER NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
+    -- what an open request may cost at the most, so that budgets hold before the money is spent
+    ALTER TABLE usage ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
     """,
 )

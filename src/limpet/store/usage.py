@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct, convert
 
 from limpet.store import turns
+from limpet.store.budgets import NO_BUDGETS, Budgets, Gauge
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
@@ -18,27 +20,45 @@ from limpet.types.usage import Usage
 
 
 class Reservation(Struct, frozen=True):
-    """A request about to be made."""
+    """A request about to be made. `reserved` is what it may cost at the most, in micro-dollars."""
 
     id: str
     session: str
     turn: str
     provider: str
     model: str
+    reserved: int = 0
 
 
 class UsageMeter:
-    """Implements the `Meter` port: each reservation belongs to the turn that runs in the request's session."""
+    """Implements the `Meter` port: each reservation belongs to the turn that runs in the request's session.
 
-    def __init__(self, store: Store, owner: Owner, clock: Clock) -> None:
+    `day_start` gives the beginning of the owner's day that holds a moment (both UTC ms).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        owner: Owner,
+        clock: Clock,
+        *,
+        budgets: Budgets = NO_BUDGETS,
+        day_start: Callable[[int], int] = lambda now: now - now % 86_400_000,
+    ) -> None:
         self._store = store
         self._owner = owner
         self._clock = clock
+        self._gauge = Gauge(budgets)
+        self._day_start = day_start
 
-    async def reserve(self, request: Request, profile: Profile) -> str:
-        name = new_id("q")
+    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
+        name, now = new_id("q"), self._clock.now()
+        warnings: list[str] = []
 
         def work(connection: Connection) -> None:
+            if at_most:
+                found = self._gauge.check(connection, request.session, at_most=at_most, today=self._day_start(now))
+                warnings.extend(found)
             turn = turns.live(connection, request.session)
             reservation = Reservation(
                 id=name,
@@ -46,11 +66,12 @@ class UsageMeter:
                 turn=turn.id if turn else "",
                 provider=profile.provider,
                 model=profile.model,
+                reserved=at_most,
             )
-            reserve(connection, reservation, owner=self._owner, now=self._clock.now())
+            reserve(connection, reservation, owner=self._owner, now=now)
 
         await self._store.write(work)
-        return name
+        return name, " ".join(warnings)
 
     async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
         await self._store.write(lambda connection: settle(connection, reservation, usage, state=state))
@@ -59,11 +80,11 @@ class UsageMeter:
 def reserve(connection: Connection, reservation: Reservation, *, owner: Owner, now: int) -> None:
     """Insert an open row: a request that is killed is counted too."""
     connection.execute(
-        "INSERT INTO usage (id, session, turn, process, provider, model, state, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?)",
+        "INSERT INTO usage (id, session, turn, process, provider, model, state, at, reserved)"
+        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
         (
             reservation.id, reservation.session, reservation.turn, owner.name,
-            reservation.provider, reservation.model, now,
+            reservation.provider, reservation.model, now, reservation.reserved,
         ),
     )  # fmt: skip
 

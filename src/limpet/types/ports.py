@@ -226,8 +226,11 @@ class Rests(Protocol):
 class Meter(Protocol):
     """Called by `llm.metered` around each request; provided by `store.usage`."""
 
-    async def reserve(self, request: Request, profile: Profile) -> str:
-        """Insert an open reservation before the request; gives its name."""
+    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
+        """Insert an open reservation before the request, which may cost `at_most` micro-dollars.
+
+        Gives its name, and a warning for the owner or nothing. Raises `BudgetError` when a budget would not hold.
+        """
         ...
 
     async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
