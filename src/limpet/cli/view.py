@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TextIO
 
 import msgspec
 
-from limpet.cli.terminal import paint, printable, width
+from limpet.cli.terminal import hand_over, paint, printable, width
 from limpet.types.event import AnswerReset, Event, Notice, TextDelta, ToolBegan, ToolEnded, ToolProgress, TurnEnded
 
 _encoder = msgspec.json.Encoder()
@@ -17,8 +16,7 @@ class JsonView:
     """Every event as one line of JSON on standard output."""
 
     def emit(self, event: Event) -> None:
-        sys.stdout.write(_encoder.encode(event).decode() + "\n")
-        sys.stdout.flush()
+        hand_over(_encoder.encode(event).decode() + "\n")
 
 
 class TerminalView:
