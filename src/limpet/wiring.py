@@ -10,8 +10,11 @@ import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from msgspec.structs import replace
+
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
+from limpet.assistant.redacted import Redacted
 from limpet.assistant.services import Services
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -61,11 +64,14 @@ class SystemClock:
 class ModelShelf:
     """The `Models` of this process: each one is built when it is first asked for, and closed at the end."""
 
-    def __init__(self, loaded: Loaded, home: Home, entrance: Entrance, *, blobs: Blobs, meter: Meter) -> None:
+    def __init__(
+        self, loaded: Loaded, home: Home, entrance: Entrance, *, redactor: SecretRedactor, blobs: Blobs, meter: Meter
+    ) -> None:
         self._settings = model_settings(loaded, home)
         self._named = entrance.model
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
+        self._redactor = redactor
         self._blobs = blobs
         self._meter = meter
         self._deadlines = _deadlines(loaded.settings.llm)
@@ -77,7 +83,8 @@ class ModelShelf:
             choice = await choose(self._settings, os.environ, named=wanted)
             if self._announce and not wanted:
                 self._emit(Notice(choice.reason))
-            self._models[wanted] = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
+            model = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
+            self._models[wanted] = Redacted(model, self._redactor)
         return self._models[wanted]
 
     async def close(self) -> None:
@@ -89,12 +96,20 @@ class WorkspacePrompting:
     """The `Prompting` over the files of a workspace."""
 
     def __init__(
-        self, workspace: str, settings: schema.Settings, entrance: Entrance, *, clock: Clock, tools: Toolbox
+        self,
+        workspace: str,
+        settings: schema.Settings,
+        entrance: Entrance,
+        *,
+        redactor: SecretRedactor,
+        clock: Clock,
+        tools: Toolbox,
     ) -> None:
         self._workspace = workspace
         self._settings = settings
         self._conversation = entrance.conversation
         self._emit = entrance.emit
+        self._redact = redactor.redact
         self._clock = clock
         self._tools = tools
 
@@ -111,10 +126,12 @@ class WorkspacePrompting:
         built = build_prompt(context, self._tools.specs(profile), model=profile.reference, reason=reason)
         for warning in built.warnings:
             self._emit(Notice(warning, level="warning"))
-        return built.entry
+        sections = tuple(replace(section, text=self._redact(section.text)) for section in built.entry.sections)
+        return replace(built.entry, sections=sections)
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
-        return changed(snapshot, self._workspace, told=told)
+        notes = changed(snapshot, self._workspace, told=told)
+        return [replace(note, text=self._redact(note.text)) for note in notes]
 
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
@@ -170,7 +187,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
-        models = ModelShelf(loaded, home, entrance, blobs=blobs, meter=UsageMeter(store, owner, clock))
+        models = ModelShelf(
+            loaded, home, entrance, redactor=redactor, blobs=blobs, meter=UsageMeter(store, owner, clock)
+        )
         stack.push_async_callback(models.close)
         yield Services(
             agent=entrance.agent,
@@ -180,7 +199,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=WorkspacePrompting(str(workspace), settings, entrance, clock=clock, tools=tools),
+            prompting=WorkspacePrompting(
+                str(workspace), settings, entrance, redactor=redactor, clock=clock, tools=tools
+            ),
             tools=tools.full,
             policy=BuiltinPolicy(sandbox),
             approvals=entrance.approvals,

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from limpet.cli import logs, run
-from limpet.cli.logs import prepare_logging, without_secrets
+from limpet.cli import run
+from limpet.cli.logs import HomeLog, prepare_logging, without_secrets
 from limpet.config.paths import find_home, prepare_home
 
 KEY = "sk-very/secret+key"
@@ -71,11 +71,10 @@ def test_secrets_of_the_configuration_are_known_too(home: Path) -> None:
     assert without_secrets("tvly-AAAA1111BBBB") == "[secret:channels.chat.bot_token]"
 
 
-def test_the_log_is_private_and_does_not_grow_for_ever(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LARGEST", 10)
-    prepare_logging(find_home(os.environ), os.environ, verbose=False)
+def test_the_log_is_private_and_does_not_grow_for_ever(home: Path) -> None:
+    handler = HomeLog(find_home(os.environ), largest=10)
     for word in ("one", "two", "three"):
-        log.warning(word)
+        handler.handle(logging.makeLogRecord({"msg": word, "levelno": logging.WARNING, "levelname": "WARNING"}))
     assert [line["text"] for line in lines(home)] == ["three"]
     assert sorted(os.listdir(home / "logs")) == ["limpet.log", "limpet.log.1"]
     assert (home / "logs" / "limpet.log").stat().st_mode & 0o777 == 0o600

@@ -9,7 +9,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
 
@@ -43,9 +42,10 @@ class Secretless(logging.Formatter):
 class HomeLog(logging.Handler):
     """Appends JSON lines to `logs/limpet.log`. A home that is not there, or not writable, is no reason to fail."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, *, largest: int = LARGEST) -> None:
         super().__init__(logging.WARNING)
         self.path = home.logs / "limpet.log"
+        self._largest = largest
 
     def emit(self, record: logging.LogRecord) -> None:
         line = {
@@ -55,18 +55,17 @@ class HomeLog(logging.Handler):
             "text": self.format(record).encode("utf-8", "replace").decode(),
         }
         with contextlib.suppress(OSError):
-            _append(self.path, msgspec.json.encode(line) + b"\n")
+            self._append(msgspec.json.encode(line) + b"\n")
 
-
-def _append(path: Path, line: bytes) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if path.stat().st_size > LARGEST:
-            os.replace(path, path.with_suffix(".log.1"))
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, line)
-    finally:
-        os.close(descriptor)
+    def _append(self, line: bytes) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if self.path.stat().st_size > self._largest:
+                os.replace(self.path, self.path.with_suffix(".log.1"))
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
 
 
 def prepare_logging(home: Home, environ: Mapping[str, str], *, verbose: bool) -> None:
