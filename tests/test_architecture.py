@@ -35,6 +35,7 @@ WIRE_MAPPERS: set[str] = set()
 BROAD_EXCEPTS: set[str] = {
     "agent/execute.py:Execution._outcome",  # tool call: becomes an error result
     "cli/doctor.py:run_check",
+    "cli/group.py:execute",  # process main: logged, told in one sentence
     "llm/embedded_child.py:main",  # process main: told to the parent
     "store/driver.py:_Job.run",  # work of a caller on another thread: handed back to the caller
 }

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
+from limpet.assistant.redacted import Redacted
 from limpet.assistant.services import Services
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -72,7 +73,15 @@ class ModelShelf:
     """
 
     def __init__(
-        self, loaded: Loaded, home: Home, entrance: Entrance, *, store: Store, blobs: Blobs, meter: Meter
+        self,
+        loaded: Loaded,
+        home: Home,
+        entrance: Entrance,
+        *,
+        redactor: SecretRedactor,
+        store: Store,
+        blobs: Blobs,
+        meter: Meter,
     ) -> None:
         self._settings = model_settings(loaded, home)
         self._keys = further_keys(loaded, home)
@@ -81,6 +90,7 @@ class ModelShelf:
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._rests = StoredRests(store)
+        self._redactor = redactor
         self._blobs = blobs
         self._meter = meter
         self._deadlines = _deadlines(loaded.settings.llm)
@@ -94,9 +104,8 @@ class ModelShelf:
                 self._emit(Notice(choice.reason))
             candidates = await self._candidates(choice, chosen=bool(wanted))
             alone = len(candidates) == 1
-            self._models[wanted] = (
-                candidates[0].model if alone else Failover(candidates, rests=self._rests, clock=SystemClock())
-            )
+            model = candidates[0].model if alone else Failover(candidates, rests=self._rests, clock=SystemClock())
+            self._models[wanted] = Redacted(model, self._redactor)
         return self._models[wanted]
 
     async def _candidates(self, choice: Choice, *, chosen: bool) -> list[Candidate]:
@@ -137,12 +146,20 @@ class WorkspacePrompting:
     """The `Prompting` over the files of a workspace."""
 
     def __init__(
-        self, workspace: str, settings: schema.Settings, entrance: Entrance, *, clock: Clock, tools: Toolbox
+        self,
+        workspace: str,
+        settings: schema.Settings,
+        entrance: Entrance,
+        *,
+        redactor: SecretRedactor,
+        clock: Clock,
+        tools: Toolbox,
     ) -> None:
         self._workspace = workspace
         self._settings = settings
         self._conversation = entrance.conversation
         self._emit = entrance.emit
+        self._redact = redactor.redact
         self._clock = clock
         self._tools = tools
 
@@ -159,10 +176,12 @@ class WorkspacePrompting:
         built = build_prompt(context, self._tools.specs(profile), model=profile.reference, reason=reason)
         for warning in built.warnings:
             self._emit(Notice(warning, level="warning"))
-        return built.entry
+        sections = tuple(structs.replace(section, text=self._redact(section.text)) for section in built.entry.sections)
+        return structs.replace(built.entry, sections=sections)
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
-        return changed(snapshot, self._workspace, told=told)
+        notes = changed(snapshot, self._workspace, told=told)
+        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
 
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
@@ -223,7 +242,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(sandbox.close)
         tools = Toolbox(sandbox, settings.tools)
         meter = _meter(settings, store, owner, clock=clock)
-        models = ModelShelf(loaded, home, entrance, store=store, blobs=blobs, meter=meter)
+        models = ModelShelf(loaded, home, entrance, redactor=redactor, store=store, blobs=blobs, meter=meter)
         stack.push_async_callback(models.close)
         yield Services(
             agent=entrance.agent,
@@ -233,7 +252,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=WorkspacePrompting(str(workspace), settings, entrance, clock=clock, tools=tools),
+            prompting=WorkspacePrompting(
+                str(workspace), settings, entrance, redactor=redactor, clock=clock, tools=tools
+            ),
             tools=tools.full,
             policy=BuiltinPolicy(sandbox),
             approvals=entrance.approvals,

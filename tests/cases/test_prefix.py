@@ -14,6 +14,7 @@ import pytest
 
 from limpet.cli.door import Entrance, Nobody
 from limpet.config.schema import Settings, ToolSettings, UserSettings
+from limpet.config.secrets import SecretRedactor
 from limpet.prompt.templates import seed_workspace
 from limpet.sandbox.run import Sandbox
 from limpet.testing.clock import FakeClock
@@ -38,6 +39,7 @@ async def with_real_prompt(folder: Path, server: FakeServer, reference: str) -> 
             str(one.workspace),
             Settings(user=UserSettings(timezone="UTC")),
             Entrance(emit=one.trace.emit, approvals=Nobody()),
+            redactor=SecretRedactor({}),
             clock=clock,
             tools=Toolbox(sandbox, ToolSettings()),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.agent.queue import Control
 from limpet.assistant import commands, recover, turn
@@ -17,6 +17,7 @@ from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
 from limpet.errors import InputError, LeaseHeldError, LeaseLostError, LimpetError
 from limpet.llm.tokens import estimate
+from limpet.llm.unicode import clean
 from limpet.session.log import Log
 from limpet.store import commits, entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
@@ -76,6 +77,7 @@ class Conversation:
                 hint="Put it into a file in the workspace and say which.",
             )
         await self._check_room(inbound.text)
+        inbound = structs.replace(inbound, text=self.services.redactor.redact(clean(inbound.text)))
         now = self.services.clock.now()
         row, new = await self.services.store.write(
             lambda connection: inbox.receive(connection, self.key, inbound, now=now)
@@ -216,9 +218,8 @@ class Conversation:
         """The user entry of an event; None for a command, which is not for the model."""
         if commands.find(row.inbound.text):
             return None
-        redact = self.services.redactor.redact
         message = UserMessage(
-            content=(Text(redact(row.inbound.text)), *row.inbound.images), runtime=self.services.prompting.runtime(row)
+            content=(Text(row.inbound.text), *row.inbound.images), runtime=self.services.prompting.runtime(row)
         )
         return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
 

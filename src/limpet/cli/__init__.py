@@ -29,7 +29,7 @@ def run(
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given in (["--version"], ["-V"]):
-        sys.stdout.write(f"limpet {__version__}\n")
+        print(f"limpet {__version__}")
         return 0
     from limpet.cli.group import execute  # imports click, which --version must not pay for
 

@@ -10,20 +10,25 @@ import msgspec
 
 from limpet.cli.ask import TerminalApprovals, can_ask
 from limpet.cli.door import Entrance, Nobody, opener
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
+from limpet.cli.logs import without_secrets
 from limpet.cli.message import attach, piped_in
 from limpet.cli.talk import Show, Talk
+from limpet.cli.terminal import hand_over
 from limpet.cli.view import JsonView, TerminalView
+from limpet.errors import LimpetError
 from limpet.types.envelope import OutboxRow
 from limpet.types.ports import Emit
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, metavar="[@FILE]...")
-@click.option("-m", "--message", default="", help="What to say. Text piped in is added to it.")
-@click.option("--session", default="main", metavar="NAME", help="Which conversation it belongs to. Default: main.")
-@click.option("--model", default="", metavar="PROVIDER/MODEL", help="The model for this turn.")
-@click.option("--agent", "agent_id", default="main", metavar="ID", help="Which agent. Default: main.")
+@click.option("-m", "--message", type=WORDS, default="", help="What to say. Text piped in is added to it.")
+@click.option(
+    "--session", type=WORDS, default="main", metavar="NAME", help="Which conversation it belongs to. Default: main."
+)
+@click.option("--model", type=WORDS, default="", metavar="PROVIDER/MODEL", help="The model for this turn.")
+@click.option("--agent", "agent_id", type=WORDS, default="main", metavar="ID", help="Which agent. Default: main.")
 @click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON.")
 @click.pass_obj
 def agent(
@@ -40,8 +45,15 @@ def agent(
 
     Exit codes: 0 done, 2 nothing to work with, 3 the model failed, 4 the database failed, 130 stopped.
     """
-    piped = piped_in(needed=not message and not files)
-    return asyncio.run(_agent(invocation, files, (message, piped, session), model=model, agent=agent_id, json=as_json))
+    piped = piped_in(needed=not message.strip() and not files)
+    said = (message, piped, session)
+    try:
+        return asyncio.run(_agent(invocation, files, said, model=model, agent=agent_id, json=as_json))
+    except LimpetError as error:
+        if as_json:  # before or beside any turn: programs are told as people are
+            line = {"event": "error", "error": type(error).__name__, "text": error.present(), "code": error.exit_code}
+            hand_over(without_secrets(msgspec.json.encode(line).decode()) + "\n")
+        raise
 
 
 async def _agent(
@@ -67,13 +79,12 @@ async def _agent(
 
 def _plain_door() -> tuple[Emit, Show]:
     view = TerminalView(sys.stdout, sys.stderr, live=False)
-    return view.emit, lambda row: view.reply(row.text)
+    return view.emit, view.show
 
 
 def _json_door() -> tuple[Emit, Show]:
     def show(row: OutboxRow) -> None:
         line = {"event": row.kind, "text": row.text, "turn": row.turn}
-        sys.stdout.write(msgspec.json.encode(line).decode() + "\n")
-        sys.stdout.flush()
+        hand_over(msgspec.json.encode(line).decode() + "\n")
 
     return JsonView().emit, show

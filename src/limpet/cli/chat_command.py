@@ -13,7 +13,7 @@ import click
 from limpet.assistant.commands import COMMANDS
 from limpet.cli.ask import TerminalApprovals, can_ask
 from limpet.cli.door import Entrance, Nobody, opener
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
 from limpet.cli.message import as_text
 from limpet.cli.talk import Talk
 from limpet.cli.terminal import say
@@ -25,9 +25,9 @@ GREETING = "Talk to Limpet. /help lists commands, exit leaves, Ctrl-C stops an a
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--session", default="main", metavar="NAME", help="Which conversation. Default: main.")
-@click.option("--model", default="", metavar="PROVIDER/MODEL", help="The model to talk to.")
-@click.option("--agent", "agent_id", default="main", metavar="ID", help="Which agent. Default: main.")
+@click.option("--session", type=WORDS, default="main", metavar="NAME", help="Which conversation. Default: main.")
+@click.option("--model", type=WORDS, default="", metavar="PROVIDER/MODEL", help="The model to talk to.")
+@click.option("--agent", "agent_id", type=WORDS, default="main", metavar="ID", help="Which agent. Default: main.")
 @click.pass_obj
 def chat(invocation: Invocation, *, session: str, model: str, agent_id: str) -> int:
     """Have a conversation on this terminal. Without a terminal each line of standard input is a message."""
@@ -40,7 +40,7 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     approvals = TerminalApprovals() if person else Nobody()
     entrance = Entrance(emit=view.emit, approvals=approvals, model=model, agent=agent)
     async with opener(invocation)(invocation, entrance) as services:
-        talk = Talk(services, session, lambda row: view.reply(row.text))
+        talk = Talk(services, session, view.show)
         await services.models.get(talk.conversation.model_reference())
         if person:
             say(GREETING, error=True)

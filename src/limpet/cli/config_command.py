@@ -7,7 +7,7 @@ import sys
 import click
 import msgspec
 
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import say
 from limpet.config import check
 from limpet.config.load import load_settings
@@ -23,7 +23,7 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("key", default="")
+@click.argument("key", type=WORDS, default="")
 @click.option("--show-secrets", is_flag=True, help="Print secret values that stand in the file.")
 @click.pass_obj
 def get(invocation: Invocation, key: str, show_secrets: bool) -> None:
@@ -60,8 +60,8 @@ def _bare(key: Key, value: object, *, show_secrets: bool) -> str:
 
 
 @config.command("set")
-@click.argument("key")
-@click.argument("value")
+@click.argument("key", type=WORDS)
+@click.argument("value", type=WORDS)
 @click.pass_obj
 def set_(invocation: Invocation, key: str, value: str) -> None:
     """Write VALUE as the setting KEY. VALUE `-` is read from standard input, for secrets."""
@@ -76,7 +76,7 @@ def set_(invocation: Invocation, key: str, value: str) -> None:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", type=WORDS)
 @click.pass_obj
 def unset(invocation: Invocation, key: str) -> None:
     """Take KEY out of the file, so that its default counts again."""

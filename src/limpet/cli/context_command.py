@@ -9,15 +9,15 @@ import click
 
 from limpet.assistant import commands
 from limpet.cli.door import Entrance, Nobody, opener
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
 from limpet.cli.talk import Talk
 from limpet.cli.terminal import say
 from limpet.cli.view import TerminalView
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--session", default="main", metavar="NAME", help="Which conversation. Default: main.")
-@click.option("--model", default="", metavar="PROVIDER/MODEL", help="As this model would be told.")
+@click.option("--session", type=WORDS, default="main", metavar="NAME", help="Which conversation. Default: main.")
+@click.option("--model", type=WORDS, default="", metavar="PROVIDER/MODEL", help="As this model would be told.")
 @click.option("--text", is_flag=True, help="Print the sections themselves.")
 @click.pass_obj
 def context(invocation: Invocation, *, session: str, model: str, text: bool) -> int:

@@ -13,7 +13,7 @@ import msgspec
 
 from limpet.cli.doctor import CHECKS, Check, Finding, Level, Situation, examine
 from limpet.cli.group import Invocation, load
-from limpet.cli.terminal import Style, paint, say, wrapped
+from limpet.cli.terminal import Style, hand_over, paint, say, wrapped
 
 MARKS: dict[Level, tuple[str, Style]] = {
     "ok": ("ok", "green"),
@@ -32,7 +32,7 @@ def doctor(invocation: Invocation, as_json: bool) -> int:
     findings = asyncio.run(examine(situation, [*CHECKS, *named_checks(invocation.checks)]))
     broken = sum(finding.level == "broken" for finding in findings)
     if as_json:
-        say(msgspec.json.encode({"broken": broken, "findings": findings}).decode())
+        hand_over(msgspec.json.encode({"broken": broken, "findings": findings}).decode() + "\n")
     else:
         say(report(findings))
     return 1 if broken else 0

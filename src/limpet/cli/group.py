@@ -12,12 +12,25 @@ import click
 from msgspec import Struct
 
 from limpet import __version__
-from limpet.cli.terminal import prepare_streams, say
+from limpet.cli.logs import prepare_logging, where_to_look, without_secrets
+from limpet.cli.terminal import prepare_streams, readable, say
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_home
 from limpet.errors import LimpetError
 
+log = logging.getLogger(__name__)
+
 STOPPED = 130
+
+
+class Words(click.types.StringParamType):
+    """A text, not a path: whatever bytes were typed, it can be stored and sent."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return readable(str(value))
+
+
+WORDS = Words()
 
 
 class Invocation(Struct, frozen=True):
@@ -94,8 +107,7 @@ def _limpet(context: click.Context, config: str, verbose: bool) -> None:
     """Limpet, a personal agent that lives on your own machine and never loses anything."""
     given = context.ensure_object(Invocation)
     context.obj = Invocation(config=config, checks=given.checks, opener=given.opener)
-    if verbose:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    prepare_logging(context.obj.home(), os.environ, verbose=verbose)
 
 
 def execute(
@@ -105,7 +117,10 @@ def execute(
     checks: tuple[str, ...] = (),
     opener: str = "",
 ) -> int:
-    """Run one command line; gives the exit code. Errors of the tree and of usage are told, never raised."""
+    """Run one command line; gives the exit code. Errors are told, never raised.
+
+    A boundary: what nobody expected goes to the log with its traceback.
+    """
     prepare_streams()
     group = LazyGroup(commands, callback=_limpet)
     try:
@@ -121,9 +136,6 @@ def execute(
     except click.ClickException as error:
         error.show(sys.stderr)
         return error.exit_code
-    except LimpetError as error:
-        say(error.present(), error=True)
-        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         say("Stopped.", error=True)
         return STOPPED
@@ -131,3 +143,10 @@ def execute(
         # Whoever read our output has left (`limpet … | head`). Python would complain again at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except LimpetError as error:
+        say(without_secrets(error.present()), error=True)
+        return error.exit_code
+    except Exception as error:
+        log.exception("limpet failed")
+        say(without_secrets(f"Limpet itself failed: {type(error).__name__}: {error}\n{where_to_look()}"), error=True)
+        return LimpetError.exit_code

@@ -59,9 +59,9 @@ def as_text(data: bytes, name: str) -> str:
 
 async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs) -> Attached:
     """One message of all parts. Raises `InputError` for a file that cannot be taken."""
-    parts = [words] if words else []
+    parts = [words] if words.strip() else []
     if piped.strip():
-        parts.append(piped if not words else f"<stdin>\n{piped.rstrip()}\n</stdin>")
+        parts.append(piped if not parts else f"<stdin>\n{piped.rstrip()}\n</stdin>")
     images: list[Image] = []
     for name in files:
         path = Path(name.removeprefix("@")).expanduser()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import say
 from limpet.config.load import Loaded
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
@@ -47,13 +47,19 @@ class Answers(Struct, frozen=True):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--name", default="", help="What the agent calls you.")
-@click.option("--timezone", default="", help="Your time zone, such as Europe/Lisbon. Default: the system's.")
-@click.option("--workspace", default="", help="The folder the agent works in. Default: workspace in Limpet's home.")
-@click.option("--provider", default="", help=f"One of {', '.join(PROVIDERS)}, or a name of your own with --base-url.")
-@click.option("--api-key", default="", help="The key, or better a reference to it: env:NAME or file:PATH.")
-@click.option("--base-url", default="", help="Address of an OpenAI-compatible server, ending in /v1.")
-@click.option("--model", default="", help="The model's name at the provider. Default: Limpet chooses.")
+@click.option("--name", type=WORDS, default="", help="What the agent calls you.")
+@click.option(
+    "--timezone", type=WORDS, default="", help="Your time zone, such as Europe/Lisbon. Default: the system's."
+)
+@click.option(
+    "--workspace", type=WORDS, default="", help="The folder the agent works in. Default: workspace in Limpet's home."
+)
+@click.option(
+    "--provider", type=WORDS, default="", help=f"One of {', '.join(PROVIDERS)}, or a name of your own with --base-url."
+)
+@click.option("--api-key", type=WORDS, default="", help="The key, or better a reference to it: env:NAME or file:PATH.")
+@click.option("--base-url", type=WORDS, default="", help="Address of an OpenAI-compatible server, ending in /v1.")
+@click.option("--model", type=WORDS, default="", help="The model's name at the provider. Default: Limpet chooses.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take options and defaults.")
 @click.pass_obj
 def onboard(invocation: Invocation, yes: bool, **options: str) -> None:

@@ -11,8 +11,8 @@ import apsw
 import click
 import msgspec
 
-from limpet.cli.group import Invocation
-from limpet.cli.terminal import pairs, say
+from limpet.cli.group import WORDS, Invocation
+from limpet.cli.terminal import hand_over, pairs, say
 from limpet.errors import InputError
 from limpet.session.export import jsonl, markdown
 from limpet.store import entries, sessions
@@ -36,7 +36,7 @@ def list_command(invocation: Invocation, limit: int, as_json: bool) -> None:
         rows = sessions.recent(connection, limit=limit) if connection else []
     if as_json:
         for row in rows:
-            say(msgspec.json.encode({name: getattr(row, name) for name in row.__struct_fields__}).decode())
+            hand_over(msgspec.json.encode({name: getattr(row, name) for name in row.__struct_fields__}).decode() + "\n")
     elif rows:
         say(pairs((row.id, _line(row)) for row in rows))
     else:
@@ -44,7 +44,7 @@ def list_command(invocation: Invocation, limit: int, as_json: bool) -> None:
 
 
 @sessions_group.command("show")
-@click.argument("session", default="main")
+@click.argument("session", type=WORDS, default="main")
 @click.pass_obj
 def show_command(invocation: Invocation, session: str) -> None:
     """One conversation as people saw it. SESSION is an id, the beginning of one, a key, or a name (default: main)."""
@@ -55,7 +55,7 @@ def show_command(invocation: Invocation, session: str) -> None:
 
 
 @sessions_group.command("export")
-@click.argument("session", default="main")
+@click.argument("session", type=WORDS, default="main")
 @click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the terminal.")
 @click.pass_obj
@@ -67,7 +67,7 @@ def export_command(invocation: Invocation, *, session: str, form: str, output: P
         found = entries.load(connection, row.id)
     text = markdown(found) if form == "markdown" else jsonl(found)
     if output is None:
-        click.echo(text, nl=False)
+        hand_over(text)
         return
     try:
         output.write_text(text, encoding="utf-8")

@@ -17,9 +17,39 @@ NARROWEST = 20
 
 def prepare_streams() -> None:
     """From here on no text can fail to be printed: what a stream's encoding lacks comes out as `?`."""
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def _open_missing() -> None:
+    """Standard streams that the caller has closed lead nowhere: else the database would become one of them."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def readable(text: str) -> str:
+    """A text of the command line, whose bytes may be anything: UTF-8 whatever the locale, the rest as U+FFFD."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return "".join(map(_byte_or_mark, text)).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _byte_or_mark(character: str) -> str:
+    return "\ufffd" if "\ud800" <= character < "\udc80" or "\udcff" < character <= "\udfff" else character
 
 
 def say(text: str, *, error: bool = False, end: str = "\n") -> None:
@@ -27,6 +57,19 @@ def say(text: str, *, error: bool = False, end: str = "\n") -> None:
     stream = sys.stderr if error else sys.stdout
     stream.write(printable(text) + end)
     stream.flush()
+
+
+def hand_over(text: str) -> None:
+    """Text for programs and files on standard output: as it is, in UTF-8 whatever the locale.
+
+    On a terminal it is made harmless like any other.
+    """
+    if sys.stdout.isatty():
+        say(text, end="")
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
 
 
 def printable(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TextIO
 
 import msgspec
 
-from limpet.cli.terminal import paint, printable, width
+from limpet.cli.terminal import hand_over, paint, printable, width
+from limpet.types.envelope import OutboxRow
 from limpet.types.event import AnswerReset, Event, Notice, TextDelta, ToolBegan, ToolEnded, ToolProgress, TurnEnded
 
 _encoder = msgspec.json.Encoder()
@@ -17,8 +17,7 @@ class JsonView:
     """Every event as one line of JSON on standard output."""
 
     def emit(self, event: Event) -> None:
-        sys.stdout.write(_encoder.encode(event).decode() + "\n")
-        sys.stdout.flush()
+        hand_over(_encoder.encode(event).decode() + "\n")
 
 
 class TerminalView:
@@ -57,6 +56,13 @@ class TerminalView:
                 self._end_line()
             case _:
                 pass
+
+    def show(self, row: OutboxRow) -> None:
+        """Show a delivered part: answers on `out`, what Limpet itself has to say on `notes`."""
+        if row.kind == "reply":
+            self.reply(row.text)
+        else:
+            self._note(f"! {row.text}")
 
     def reply(self, text: str) -> None:
         """Show a delivered part, unless it is what has just been shown as it came."""

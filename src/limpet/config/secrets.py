@@ -95,8 +95,9 @@ class SecretRedactor:
         pairs: dict[str, str] = {}
         for name, value in secrets.items():
             if len(value) >= SHORTEST:
+                placeholder = f"[secret:{name}]".replace('"', "'")  # it may come to stand inside JSON
                 for form in forms(value):
-                    pairs.setdefault(form, f"[secret:{name}]")
+                    pairs.setdefault(form, placeholder)
         # Longest first: a secret that holds another one goes as a whole.
         self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
 

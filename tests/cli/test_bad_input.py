@@ -1,0 +1,160 @@
+"""Bad input, as people and scripts give it, to the real program: a sentence and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from limpet.llm.embedded import find_embedded
+from limpet.llm.local import find_local
+from limpet.testing.fakes.script import Reply, Seen
+from tests.cli.program import Ended, ask, environment, run
+
+OK = Reply(text=("fine",))
+
+
+def last_words(seen: Seen) -> Reply:
+    """A model that repeats what was said last."""
+    assert seen.body is not None
+    messages = seen.body["messages"]
+    assert isinstance(messages, list)
+    content = messages[-1]["content"]
+    text = content if isinstance(content, str) else content[0]["text"]
+    return Reply(text=(text.split("<runtime>")[0].strip(),))
+
+
+def plain(ended: Ended) -> str:
+    assert "Traceback" not in ended.err
+    return ended.err
+
+
+def test_no_key_and_no_model_names_three_ways(tmp_path: Path) -> None:
+    if find_embedded() or asyncio.run(find_local()):
+        pytest.skip("this machine has a model")
+    ended = run(tmp_path, "agent", "-m", "hi", "--json")
+    assert ended.code == 2
+    assert all(f"  {number}. " in plain(ended) for number in (1, 2, 3))
+    event = json.loads(ended.out)
+    assert (event["event"], event["error"], event["code"]) == ("error", "NoModelError", 2)
+
+
+def test_a_model_without_its_key(tmp_path: Path) -> None:
+    ended = run(tmp_path, "agent", "-m", "hi", LIMPET_MODEL="openai/gpt-5")
+    assert ended.code == 2
+    assert "OPENAI_API_KEY" in plain(ended)
+
+
+def test_a_wrong_key_gives_the_words_of_the_provider(tmp_path: Path) -> None:
+    ended = ask(tmp_path, [OK], "agent", "-m", "hi", key="sk-of-somebody-else")
+    assert ended.code == 3
+    assert "Incorrect API key provided" in plain(ended)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_address_where_nobody_listens(tmp_path: Path, scheme: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"{scheme}://127.0.0.1:{free.getsockname()[1]}/v1"
+        there = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": address, "LIMPET_MODEL": "openai/gpt-5"}
+        ended = run(tmp_path, "agent", "-m", "hi", **there)
+    assert ended.code == 3
+    assert address in plain(ended)
+
+
+@pytest.mark.parametrize(
+    ("reply", "word"),
+    [
+        (Reply(body="<html><body>log in</body></html>"), "HTML"),
+        (Reply(body={"error": {"message": "boom", "code": "weird"}}), "boom"),
+        (Reply(status=400, body={"error": {"message": "half \ud83d".encode("utf-8", "replace").decode()}}), "half"),
+    ],
+)
+def test_answers_that_are_none(tmp_path: Path, reply: Reply, word: str) -> None:
+    ended = ask(tmp_path, [reply] * 6, "agent", "-m", "hi")
+    assert ended.code == 3
+    assert word in plain(ended)
+
+
+def test_a_message_of_five_megabytes_is_refused(tmp_path: Path) -> None:
+    ended = ask(tmp_path, [OK], "agent", "-m", "sum it up", stdin=b"word " * 1_000_000)
+    assert ended.code == 2
+    assert "at most" in plain(ended)
+
+
+def test_standard_input_that_is_no_text(tmp_path: Path) -> None:
+    ended = ask(tmp_path, [OK], "agent", "-m", "hi", stdin=b"\x7fELF\0\xff")
+    assert ended.code == 2
+    assert "not text" in plain(ended)
+
+
+def test_nothing_at_all(tmp_path: Path) -> None:
+    for arguments in ((), ("-m", ""), ("-m", "  \n")):
+        ended = ask(tmp_path, [OK], "agent", *arguments)
+        assert ended.code == 2
+        assert "nothing to say" in plain(ended)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(tmp_path: Path, closed: str) -> None:
+    command = f'"$0" -m limpet config get agent.limits.steps {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable], env=environment(tmp_path), capture_output=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_turn_with_closed_standard_streams(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; os.close(0); os.close(2); sys.stdin = sys.stderr = None;"
+        "from limpet.cli import terminal, ask; terminal.prepare_streams();"
+        "assert [os.fstat(n).st_rdev for n in (0, 2)] == [os.stat('/dev/null').st_rdev] * 2;"
+        "assert not ask.can_ask()"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_bytes_that_are_no_text_on_the_command_line(tmp_path: Path) -> None:
+    ended = ask(tmp_path, last_words, "agent", "-m", b"lone \xed\xa0\x80 and \xff bytes")
+    assert ended.code == 0, ended.err
+    assert "lone ��� and � bytes" in ended.out
+
+
+def test_standard_input_with_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
+    ended = ask(tmp_path, [OK], "agent", stdin=b"x \xed\xa0\x80 y")
+    assert ended.code == 2
+    assert "not text" in plain(ended)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("agent", "-m", "hi", "--session", b"s\xff"),
+        ("agent", "-m", "hi", "--model", b"openai/\xff"),
+        ("agent", "-m", "hi", b"@none\xff.txt"),
+        ("sessions", "show", b"\xff"),
+        ("config", "set", "user.name", b"J\xff"),
+        ("config", "get", b"\xff"),
+        ("onboard", "--yes", "--name", b"J\xff"),
+    ],
+)
+def test_such_bytes_in_any_other_place(tmp_path: Path, arguments: tuple[str | bytes, ...]) -> None:
+    ended = ask(tmp_path, [OK], *arguments)
+    assert ended.code in (0, 2)
+    plain(ended)
+
+
+def test_a_locale_without_letters_loses_none(tmp_path: Path) -> None:
+    poor = {"LC_ALL": "POSIX", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    ended = ask(tmp_path, last_words, "agent", "-m", "Grüße 日本", "--json", **poor)
+    assert ended.code == 0, ended.err
+    events = [json.loads(line) for line in ended.out.splitlines()]
+    assert "Grüße 日本" in events[-1]["text"]
+    exported = run(tmp_path, "sessions", "export", "--format", "jsonl", **poor)
+    assert "Grüße 日本" in exported.out
