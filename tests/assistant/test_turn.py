@@ -189,3 +189,20 @@ def test_a_message_at_the_instant_a_turn_ends_is_answered(tmp_path: Path) -> Non
             assert replies(services) == ["one", "two"]
 
     asyncio.run(main())
+
+
+def test_commands_that_only_read_answer_at_once(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with home(tmp_path, ScriptedModel(["one"])) as (services, _):
+            talk = Conversation(services, KEY)
+            await talk.send(said("hi"))
+            for command in ("/help", "/status", "/usage", "/context", "/nothing"):
+                await talk.send(said(command))
+            _, helped, status, used, context, unknown = replies(services)
+            assert all(f"/{name}" in helped for name in ("help", "status", "new", "stop", "context", "model", "retry"))
+            assert "scripted/scripted-1" in status
+            assert "this conversation: " in used
+            assert "total" in context
+            assert "There is no command /nothing" in unknown
+
+    asyncio.run(main())

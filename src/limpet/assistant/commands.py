@@ -17,14 +17,17 @@ from limpet.errors import LimpetError
 from limpet.llm.tokens import estimate
 from limpet.session.export import plain
 from limpet.session.log import Log
-from limpet.store import commits, entries, inbox, outbox, sessions, turns, usage
+from limpet.store import commits, entries, inbox, outbox, sessions, spending, turns, usage
 from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.types.entry import ModelChange, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.ids import new_id
+from limpet.types.usage import Usage
 
+DAY = 24 * 3600 * 1000
+"""Milliseconds."""
 _SHAPE = re.compile(r"/([a-z_]+)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
 
 
@@ -127,15 +130,13 @@ async def _status(order: Order) -> str:
     turn = services.store.read(lambda connection: turns.live(connection, live.id))
     spent = services.store.read(lambda connection: usage.of_session(connection, live.id))
     count = services.store.read(lambda connection: entries.last_seq(connection, live.id))
-    cost = "price unknown" if spent.cost is None else f"${spent.cost / 1e6:.4f}"
     return "\n".join(
         [
             *lines,
             f"id: {live.id}",
             f"entries: {count}",
             f"turn: {'working' if turn else 'idle'}",
-            f"tokens: {spent.input + spent.cache_read + spent.cache_write} in ({spent.cache_read} cached),"
-            f" {spent.output} out, {cost}",
+            f"used: {_tokens(spent)}",
         ]
     )
 
@@ -178,6 +179,26 @@ async def current_prompt(conversation: Talk) -> PromptEntry:
     model = await conversation.services.models.get(conversation.model_reference())
     prompt = conversation.log().prompt
     return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview")
+
+
+async def _usage(order: Order) -> str:
+    """What was used in the last 24 hours, by model, and in this conversation."""
+    conversation = order.conversation
+    store, key = conversation.services.store, conversation.key
+    since = conversation.services.clock.now() - DAY
+    rows = store.read(lambda connection: spending.spent(connection, "model", since=since))
+    lines = [f"{row.name}: {row.requests} requests, {_tokens(row.usage)}" for row in rows]
+    live = store.read(lambda connection: sessions.live(connection, key))
+    if live is not None:
+        here = store.read(lambda connection: usage.of_session(connection, live.id))
+        lines.append(f"this conversation: {_tokens(here)}")
+    return "\n".join(["In the last 24 hours:", *lines]) if lines else "Nothing was used yet."
+
+
+def _tokens(used: Usage) -> str:
+    cost = "price unknown" if used.cost is None else f"${used.cost / 1e6:.4f}"
+    read = used.input + used.cache_read + used.cache_write
+    return f"{read} tokens in ({used.cache_read} cached), {used.output} out, {cost}"
 
 
 async def _new(order: Order) -> str:
@@ -237,6 +258,7 @@ COMMANDS = {
         Command(
             name="model", summary="show or change the model", usage="[provider/model]", run=_model, needs_lease=True
         ),
+        Command(name="usage", summary="what was used in the last day and here", run=_usage),
         Command(name="retry", summary="try the last message again after a failure", run=_retry, needs_lease=True),
     )
 }
