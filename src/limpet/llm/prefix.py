@@ -7,7 +7,7 @@ a group. All groups but the last are kept per session; the last may still grow.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 import msgspec
@@ -16,17 +16,37 @@ from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
 _CAP = 48 << 20
+Buffer = bytes | bytearray
 _encode = msgspec.json.Encoder().encode
 
 
 class _Kept:
-    __slots__ = ("ends", "messages", "pieces", "size")
+    """The groups of one session that cannot grow any more: `body` is all of them with commas between.
+
+    Group number n ends before message `ends[n]` and at byte `offsets[n]`.
+    """
+
+    __slots__ = ("body", "ends", "messages", "offsets")
 
     def __init__(self) -> None:
         self.messages: tuple[Message, ...] = ()
-        self.pieces: list[bytes] = []
+        self.body = bytearray()
         self.ends: list[int] = []
-        self.size = 0
+        self.offsets: list[int] = []
+
+    def cut(self, count: int) -> int:
+        """Drop what does not fit into the first `count` messages; the number of messages that are left."""
+        while self.ends and self.ends[-1] > count:
+            self.ends.pop()
+            self.offsets.pop()
+        del self.body[self.offsets[-1] if self.offsets else 0 :]
+        return self.ends[-1] if self.ends else 0
+
+    def add(self, piece: bytes, end: int) -> None:
+        if piece:
+            self.body += b"," + piece if self.body else piece
+        self.ends.append(end)
+        self.offsets.append(len(self.body))
 
 
 class PrefixCache:
@@ -44,38 +64,35 @@ class PrefixCache:
         *,
         group: Callable[[Message], str],
         encode: Callable[[Sequence[Message], bool], bytes],
-    ) -> list[bytes]:
-        """The encoded groups in order. `encode(messages, last)` gives one group's bytes, empty to leave it out."""
+    ) -> list[Buffer]:
+        """The encoded messages in a few pieces, to be joined by commas at once: the first one grows later on.
+
+        `encode(messages, last)` gives one group's bytes, empty to leave it out.
+        """
         kept = self._take(session)
-        count = _common(kept.messages, messages)
-        at = _cut(kept, count)
+        at = kept.cut(_common(kept.messages, messages))
         groups = [tuple(found) for _, found in groupby(messages[at:], group)]
         for found in groups[:-1]:
-            piece = encode(found, False)
             at += len(found)
-            kept.pieces.append(piece)
-            kept.ends.append(at)
-            kept.size += len(piece)
-        kept.messages = messages[:at]
-        pieces = [piece for piece in kept.pieces if piece]
-        if groups and (last := encode(groups[-1], True)):
-            pieces.append(last)
+            kept.add(encode(found, False), at)
+        kept.messages = messages
+        last = encode(groups[-1], True) if groups else b""
         self._give_back(session, kept)
-        return pieces
+        return [piece for piece in (kept.body, last) if piece]
 
     def _take(self, session: str) -> _Kept:
         kept = self._sessions.pop(session, None) or _Kept()
-        self._size -= kept.size
+        self._size -= len(kept.body)
         return kept
 
     def _give_back(self, session: str, kept: _Kept) -> None:
         if not session:
             return
         self._sessions[session] = kept
-        self._size += kept.size
+        self._size += len(kept.body)
         while self._size > self._cap and self._sessions:
             _, oldest = self._sessions.popitem(last=False)
-            self._size -= oldest.size
+            self._size -= len(oldest.body)
 
 
 def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
@@ -86,12 +103,17 @@ def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
     return next(at for at in range(count) if old[at] is not new[at] and old[at] != new[at])
 
 
-def _cut(kept: _Kept, count: int) -> int:
-    """Drop what does not fit into the first `count` messages; where the kept part then ends."""
-    while kept.ends and kept.ends[-1] > count:
-        kept.ends.pop()
-        kept.size -= len(kept.pieces.pop())
-    return kept.ends[-1] if kept.ends else 0
+def joined(head: Mapping[str, object], messages: Sequence[Buffer], tail: Mapping[str, object]) -> bytes:
+    """A request: the fields of `head`, the encoded `messages`, the fields of `tail`, none of them empty.
+
+    One join, because a long history is a copy of a megabyte each time.
+    """
+    parts: list[Buffer] = [to_json(head)[:-1], b',"messages":[']
+    for piece in messages:
+        parts += [piece, b","]
+    if messages:
+        parts.pop()
+    return b"".join([*parts, b"],", to_json(tail)[1:]])
 
 
 def to_json(value: object) -> bytes:

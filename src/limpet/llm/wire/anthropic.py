@@ -15,7 +15,7 @@ from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, joined, to_json
 from limpet.llm.unicode import decode_json
 from limpet.llm.wire.openai_chat import NO_TEXT, tool_name
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
@@ -73,7 +73,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: Wire = {"stream": True, **_sampling(request.sampling, profile)}
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return joined(head, pieces, tail)
 
 
 def _mark(profile: Profile) -> Wire:

@@ -14,7 +14,7 @@ from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, to_json
+from limpet.llm.prefix import PrefixCache, joined, to_json
 from limpet.llm.unicode import decode_json
 from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
 from limpet.types.event import Done, ModelEvent
@@ -68,7 +68,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail.update(_sampling(request.sampling, profile))
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return b"".join([to_json(head)[:-1], b',"messages":[', b",".join(pieces), b"],", to_json(tail)[1:]])
+    return joined(head, pieces, tail)
 
 
 def tool_of(tool: ToolSpec) -> dict[str, object]:
