@@ -23,6 +23,7 @@ from limpet.config.secrets import SecretRedactor, known_secrets, resolve
 from limpet.llm.build import build
 from limpet.llm.choose import ModelSettings, ProviderSettings, choose
 from limpet.llm.http import Deadlines
+from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.runtime import runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
@@ -92,6 +93,7 @@ class WorkspacePrompting:
         self, workspace: str, settings: schema.Settings, entrance: Entrance, *, clock: Clock, tools: Toolbox
     ) -> None:
         self._workspace = workspace
+        self._files = WorkspaceFiles(workspace)
         self._settings = settings
         self._conversation = entrance.conversation
         self._emit = entrance.emit
@@ -114,7 +116,7 @@ class WorkspacePrompting:
         return built.entry
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
-        return changed(snapshot, self._workspace, told=told)
+        return changed(snapshot, self._files, told=told)
 
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
