@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import asyncio
-import io
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -22,7 +21,9 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
-_BIG_BODY = 1 << 20  # aiohttp warns of larger bodies that are not files
+_BIG_BODY = 64 << 10
+"""Bytes up to which a body is copied into one piece, which is sent together with the headers."""
+_SLICE = 256 << 10
 _MAX_EVENT = 32 << 20
 _MAX_ERROR = 64 << 10
 
@@ -69,8 +70,10 @@ class Http:
             await session.close()
 
     @asynccontextmanager
-    async def post(self, url: str, body: bytes, *, headers: Mapping[str, str]) -> AsyncGenerator[Answer, None]:
-        """Send `body`; gives the answer once its headers are there and its status is 200.
+    async def post(
+        self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]
+    ) -> AsyncGenerator[Answer, None]:
+        """Send `body`, which comes in pieces; gives the answer once its headers are there and its status is 200.
 
         Raises `UnreachableError`, `StalledError`, or what `classify` makes of another status.
         """
@@ -84,14 +87,14 @@ class Http:
         finally:
             response.close()
 
-    async def _open(self, url: str, body: bytes, headers: Mapping[str, str]) -> ClientResponse:
+    async def _open(self, url: str, body: Sequence[bytes], headers: Mapping[str, str]) -> ClientResponse:
         import aiohttp
 
         limits = self._deadlines
-        data = io.BytesIO(body) if len(body) > _BIG_BODY else body
+        size = sum(map(len, body))
+        data = b"".join(body) if size <= _BIG_BODY else _Slices(body)
         sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
-        if len(body) > _BIG_BODY:
-            sent["Content-Length"] = str(len(body))
+        sent["Content-Length"] = str(size)
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._client().post(url, data=data, headers=sent, proxy=_proxy(url), allow_redirects=False)
@@ -136,6 +139,22 @@ class Http:
             pass  # the status says enough
         headers = {name.lower(): value for name, value in response.headers.items()}
         return error_of(response.status, body, headers=headers, provider=self._provider, address=str(response.url))
+
+
+class _Slices:
+    """A large body as aiohttp takes it without joining or copying it, in slices between which others may work."""
+
+    def __init__(self, body: Sequence[bytes]) -> None:
+        views = map(memoryview, body)
+        self._rest = iter([view[at : at + _SLICE] for view in views for at in range(0, len(view), _SLICE)])
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> memoryview:
+        for piece in self._rest:
+            return piece
+        raise StopAsyncIteration
 
 
 class Answer:

@@ -16,44 +16,62 @@ from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
 _CAP = 48 << 20
-Buffer = bytes | bytearray
+_SEAL = 256 << 10
 _encode = msgspec.json.Encoder().encode
 
 
 class _Kept:
-    """The groups of one session that cannot grow any more: `body` is all of them with commas between.
+    """The groups of one session that cannot grow any more, encoded, with commas between: `sealed` and then `tail`.
 
-    Group number n ends before message `ends[n]` and at byte `offsets[n]`.
+    Group number n ends before message `ends[n]` and at byte `offsets[n]`. Sealed pieces are never copied again.
     """
 
-    __slots__ = ("body", "ends", "messages", "offsets")
+    __slots__ = ("ends", "messages", "offsets", "sealed", "tail")
 
     def __init__(self) -> None:
         self.messages: tuple[Message, ...] = ()
-        self.body = bytearray()
+        self.sealed: list[bytes] = []
+        self.tail = bytearray()
         self.ends: list[int] = []
         self.offsets: list[int] = []
 
+    @property
+    def size(self) -> int:
+        return self.offsets[-1] if self.offsets else 0
+
     def cut(self, count: int) -> int:
         """Drop what does not fit into the first `count` messages; the number of messages that are left."""
+        start = self.size - len(self.tail)
         while self.ends and self.ends[-1] > count:
             self.ends.pop()
             self.offsets.pop()
-        del self.body[self.offsets[-1] if self.offsets else 0 :]
+        while start > self.size:
+            last = self.sealed.pop()
+            start -= len(last)
+            self.tail[:] = last
+        del self.tail[self.size - start :]
         return self.ends[-1] if self.ends else 0
 
-    def add(self, piece: bytes, end: int) -> None:
+    def add(self, piece: bytes, end: int, *, seal: int) -> None:
+        before = self.size
         if piece:
-            self.body += b"," + piece if self.body else piece
+            self.tail += b"," + piece if before else piece
         self.ends.append(end)
-        self.offsets.append(len(self.body))
+        self.offsets.append(before + (len(piece) + bool(before) if piece else 0))
+        if len(self.tail) >= seal:
+            self.sealed.append(bytes(self.tail))
+            self.tail.clear()
 
 
 class PrefixCache:
-    """At most `cap` bytes of encoded messages, the least recently used session goes first."""
+    """At most `cap` bytes of encoded messages, the least recently used session goes first.
 
-    def __init__(self, *, cap: int = _CAP) -> None:
+    `seal` is the size in bytes of the pieces that a request consists of.
+    """
+
+    def __init__(self, *, cap: int = _CAP, seal: int = _SEAL) -> None:
         self._cap = cap
+        self._seal = seal
         self._sessions: OrderedDict[str, _Kept] = OrderedDict()
         self._size = 0
 
@@ -64,35 +82,38 @@ class PrefixCache:
         *,
         group: Callable[[Message], str],
         encode: Callable[[Sequence[Message], bool], bytes],
-    ) -> list[Buffer]:
-        """The encoded messages in a few pieces, to be joined by commas at once: the first one grows later on.
+    ) -> list[bytes]:
+        """The encoded messages with commas between them, in a few pieces.
 
         `encode(messages, last)` gives one group's bytes, empty to leave it out.
         """
         kept = self._take(session)
         at = kept.cut(_common(kept.messages, messages))
+        while at and (at == len(messages) or group(messages[at - 1]) == group(messages[at])):
+            at = kept.cut(at - 1)  # after a step back a group is the last one again, or grows
         groups = [tuple(found) for _, found in groupby(messages[at:], group)]
         for found in groups[:-1]:
             at += len(found)
-            kept.add(encode(found, False), at)
+            kept.add(encode(found, False), at, seal=self._seal)
         kept.messages = messages
         last = encode(groups[-1], True) if groups else b""
         self._give_back(session, kept)
-        return [piece for piece in (kept.body, last) if piece]
+        comma = b"," if last and kept.size else b""
+        return [*kept.sealed, bytes(kept.tail) + comma + last]
 
     def _take(self, session: str) -> _Kept:
         kept = self._sessions.pop(session, None) or _Kept()
-        self._size -= len(kept.body)
+        self._size -= kept.size
         return kept
 
     def _give_back(self, session: str, kept: _Kept) -> None:
         if not session:
             return
         self._sessions[session] = kept
-        self._size += len(kept.body)
+        self._size += kept.size
         while self._size > self._cap and self._sessions:
             _, oldest = self._sessions.popitem(last=False)
-            self._size -= len(oldest.body)
+            self._size -= oldest.size
 
 
 def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
@@ -103,17 +124,12 @@ def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
     return next(at for at in range(count) if old[at] is not new[at] and old[at] != new[at])
 
 
-def joined(head: Mapping[str, object], messages: Sequence[Buffer], tail: Mapping[str, object]) -> bytes:
-    """A request: the fields of `head`, the encoded `messages`, the fields of `tail`, none of them empty.
+def body_of(head: Mapping[str, object], messages: Sequence[bytes], tail: Mapping[str, object]) -> list[bytes]:
+    """A request in pieces: the fields of `head`, the encoded `messages`, the fields of `tail`, none of them empty.
 
-    One join, because a long history is a copy of a megabyte each time.
+    The pieces are not joined: with a long history that alone would copy a megabyte for each request.
     """
-    parts: list[Buffer] = [to_json(head)[:-1], b',"messages":[']
-    for piece in messages:
-        parts += [piece, b","]
-    if messages:
-        parts.pop()
-    return b"".join([*parts, b"],", to_json(tail)[1:]])
+    return [to_json(head)[:-1] + b',"messages":[', *messages, b"]," + to_json(tail)[1:]]
 
 
 def to_json(value: object) -> bytes:

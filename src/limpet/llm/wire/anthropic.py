@@ -15,7 +15,7 @@ from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, joined, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.llm.wire.openai_chat import NO_TEXT, tool_name
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
@@ -45,7 +45,7 @@ Wire = dict[str, object]
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
     """The body of a request. Cache marks stand at the end of tools and system and of the newest user message."""
     mark = _mark(profile)
 
@@ -73,7 +73,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: Wire = {"stream": True, **_sampling(request.sampling, profile)}
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
-    return joined(head, pieces, tail)
+    return body_of(head, pieces, tail)
 
 
 def _mark(profile: Profile) -> Wire:

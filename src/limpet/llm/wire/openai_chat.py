@@ -14,7 +14,7 @@ from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.classify import error_inside
 from limpet.llm.http import Answer, Http
 from limpet.llm.pictures import data_of, note_of
-from limpet.llm.prefix import PrefixCache, joined, to_json
+from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.unicode import decode_json
 from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
 from limpet.types.event import Done, ModelEvent
@@ -43,7 +43,7 @@ _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 # --- out ------------------------------------------------------------------------------------------------------------
 
 
-def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> bytes:
+def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
     """The body of a request. What is the same as last time in the session is not encoded again."""
 
     def encode(group: Sequence[Message], _last: bool) -> bytes:
@@ -54,7 +54,8 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         request.session, request.messages, group=lambda message: type(message).__name__, encode=encode
     )
     if request.system:
-        pieces.insert(0, to_json({"role": "system", "content": request.system}))
+        comma = b"," if any(pieces) else b""
+        pieces.insert(0, to_json({"role": "system", "content": request.system}) + comma)
     head: dict[str, object] = {"model": profile.model}
     tail: dict[str, object] = {"stream": True}
     if profile.stream_usage:
@@ -68,7 +69,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail.update(_sampling(request.sampling, profile))
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return joined(head, pieces, tail)
+    return body_of(head, pieces, tail)
 
 
 def tool_of(tool: ToolSpec) -> dict[str, object]:
