@@ -16,7 +16,7 @@ from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
 _CAP = 48 << 20
-_SEAL = 256 << 10
+_SEAL = 96 << 10  # below what malloc asks the system for anew each time
 _encode = msgspec.json.Encoder().encode
 
 
@@ -99,7 +99,7 @@ class PrefixCache:
         last = encode(groups[-1], True) if groups else b""
         self._give_back(session, kept)
         comma = b"," if last and kept.size else b""
-        return [*kept.sealed, bytes(kept.tail) + comma + last]
+        return [*kept.sealed, b"".join((kept.tail, comma, last))]
 
     def _take(self, session: str) -> _Kept:
         kept = self._sessions.pop(session, None) or _Kept()
