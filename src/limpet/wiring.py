@@ -29,6 +29,7 @@ from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
+from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.runtime import day_start, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
@@ -156,6 +157,7 @@ class WorkspacePrompting:
         tools: Toolbox,
     ) -> None:
         self._workspace = workspace
+        self._files = WorkspaceFiles(workspace)
         self._settings = settings
         self._conversation = entrance.conversation
         self._emit = entrance.emit
@@ -180,7 +182,7 @@ class WorkspacePrompting:
         return structs.replace(built.entry, sections=sections)
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
-        notes = changed(snapshot, self._workspace, told=told)
+        notes = changed(snapshot, self._files, told=told)
         return [structs.replace(note, text=self._redact(note.text)) for note in notes]
 
     def stale(self, snapshot: PromptEntry) -> str:

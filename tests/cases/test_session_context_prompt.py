@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from limpet.config.machine import Machine
+from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.runtime import runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build, changed
@@ -25,6 +26,6 @@ def test_c24_nothing_that_varies_is_in_the_prefix(tmp_path: Path) -> None:
     assert not any(word in first.system for word in ("10:00", "2026", "Tuesday", "Wednesday"))
 
     (tmp_path / "MEMORY.md").write_text("- likes tea\n")
-    (note,) = changed(first, str(tmp_path))
+    (note,) = changed(first, WorkspaceFiles(str(tmp_path)))
     assert "likes tea" not in first.system
     assert "likes tea" in note.text

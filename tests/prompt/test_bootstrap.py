@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limpet.prompt.bootstrap import Allowance, cut, estimate
+from limpet.prompt.bootstrap import Allowance, WorkspaceFiles, cut, estimate, read_workspace_file
 
 
 @given(st.text(st.sampled_from("ab\n"), max_size=400), st.integers(80, 300))
@@ -36,3 +39,33 @@ def test_what_is_used_up_is_used_up() -> None:
 )
 def test_c25_the_estimate_is_near_for_each_script(text: str, least: int, most: int) -> None:
     assert least <= estimate(text) <= most
+
+
+def test_a_file_that_has_settled_is_not_read_again(tmp_path: Path) -> None:
+    (tmp_path / "SOUL.md").write_text("Be terse.")
+    files = WorkspaceFiles(str(tmp_path), settled=0)
+    assert files.read("SOUL.md") is files.read("SOUL.md")
+    assert files.read("SOUL.md") == read_workspace_file(str(tmp_path), "SOUL.md")
+
+
+def test_a_change_just_after_the_reading_is_seen_though_the_times_are_equal(tmp_path: Path) -> None:
+    path, files = tmp_path / "SOUL.md", WorkspaceFiles(str(tmp_path))
+    for text in ("one", "two", "six"):
+        path.write_text(text)
+        os.utime(path, ns=(0, 0))
+        assert files.read("SOUL.md").text == text
+
+
+def test_files_that_come_go_and_become_links_are_seen(tmp_path: Path) -> None:
+    workspace, secret = tmp_path / "workspace", tmp_path / "secret"
+    workspace.mkdir()
+    secret.write_text("secret")
+    path, files = workspace / "MEMORY.md", WorkspaceFiles(str(workspace), settled=0)
+    assert files.read("MEMORY.md").sha256 == ""
+    path.write_text("- likes tea")
+    assert files.read("MEMORY.md").text == "- likes tea"
+    path.unlink()
+    path.symlink_to(secret)
+    assert files.read("MEMORY.md").text == ""
+    path.unlink()
+    assert files.read("MEMORY.md").sha256 == ""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from limpet.config.machine import Machine
+from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build, changed, rebuild_reason
 from limpet.prompt.templates import seed_workspace
@@ -29,17 +30,17 @@ def test_two_builds_are_equal_to_the_byte(workspace: Path) -> None:
 
 
 def test_nothing_changed_says_nothing(workspace: Path) -> None:
-    assert changed(snapshot(workspace), str(workspace)) == []
+    assert changed(snapshot(workspace), WorkspaceFiles(str(workspace))) == []
 
 
 def test_a_changed_file_is_told_once(workspace: Path) -> None:
     entry = snapshot(workspace)
     (workspace / "SOUL.md").write_text("Be terse.")
-    (note,) = changed(entry, str(workspace))
+    (note,) = changed(entry, WorkspaceFiles(str(workspace)))
     assert note.text == "SOUL.md now reads:\n\nBe terse."
-    assert changed(entry, str(workspace), told=[note]) == []
+    assert changed(entry, WorkspaceFiles(str(workspace)), told=[note]) == []
     (workspace / "SOUL.md").write_text("Be chatty.")
-    assert len(changed(entry, str(workspace), told=[note])) == 1
+    assert len(changed(entry, WorkspaceFiles(str(workspace)), told=[note])) == 1
 
 
 def test_a_file_that_comes_or_goes_is_told(workspace: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_file_that_comes_or_goes_is_told(workspace: Path) -> None:
     (workspace / "USER.md").write_text("- Name: Ada")
     (workspace / "TOOLS.md").unlink()
     (workspace / "MEMORY.md").write_text("- likes tea")
-    texts = [note.text for note in changed(entry, str(workspace))]
+    texts = [note.text for note in changed(entry, WorkspaceFiles(str(workspace)))]
     assert texts == [
         "USER.md now reads:\n\n- Name: Ada",
         "TOOLS.md is gone now; what it said no longer counts.",
@@ -60,9 +61,9 @@ def test_a_changed_file_that_changes_back_is_told_again(workspace: Path) -> None
     entry = snapshot(workspace)
     before = (workspace / "SOUL.md").read_text()
     (workspace / "SOUL.md").write_text("Be terse.")
-    told = changed(entry, str(workspace))
+    told = changed(entry, WorkspaceFiles(str(workspace)))
     (workspace / "SOUL.md").write_text(before)
-    assert len(changed(entry, str(workspace), told=told)) == 1
+    assert len(changed(entry, WorkspaceFiles(str(workspace)), told=told)) == 1
 
 
 def test_only_bootstrap_going_away_makes_a_new_snapshot(workspace: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -249,12 +250,17 @@ def _finder(tags: tuple[str, ...]) -> re.Pattern[str] | None:
 
 def _partial(text: str, tags: tuple[str, ...]) -> int:
     """How many characters at the end of `text` may be the beginning of one of `tags`."""
-    longest = max(map(len, tags), default=1) - 1
+    beginnings, longest = _beginnings(tags)
     for size in range(min(longest, len(text)), 0, -1):
-        tail = text[-size:]
-        if any(tag.startswith(tail) for tag in tags):
+        if text[-size:] in beginnings:
             return size
     return 0
+
+
+@cache
+def _beginnings(tags: tuple[str, ...]) -> tuple[frozenset[str], int]:
+    """All proper beginnings of `tags`, and the length of the longest."""
+    return frozenset(tag[:size] for tag in tags for size in range(1, len(tag))), max(map(len, tags), default=1) - 1
 
 
 def _fields(value: object) -> dict[str, object]:

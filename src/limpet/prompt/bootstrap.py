@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import time
 
 from msgspec import Struct
 
 READ_LIMIT = 4_000_000
 """Bytes of one file that are looked at; what is behind them is cut off anyway."""
+
+SETTLED = 2_000_000_000
+"""Nanoseconds after which a file's times tell its next change from the last one."""
 
 
 class FileText(Struct, frozen=True):
@@ -46,6 +50,40 @@ def read_workspace_file(workspace: str, name: str) -> FileText:
     text = data.decode("utf-8-sig", "replace").replace("\0", "\ufffd")
     odd = "\ufffd" in text and f"{name} is not clean UTF-8; the odd bytes were replaced."
     return FileText(name, text=text.strip(), sha256=hashlib.sha256(data).hexdigest(), warning=odd or "")
+
+
+class WorkspaceFiles:
+    """The files of one workspace for somebody who asks again and again: one is only read when it may have changed.
+
+    A file that was written less than two seconds before it was read is read again: file systems count in ticks, up to
+    two seconds long, so its next change may bear the same time.
+    """
+
+    def __init__(self, workspace: str, *, settled: int = SETTLED) -> None:
+        self._workspace = workspace
+        self._settled = settled
+        self._known: dict[str, tuple[tuple[int, ...], FileText]] = {}
+
+    def read(self, name: str) -> FileText:
+        """What `read_workspace_file` gives."""
+        state = self._state(name)
+        known = self._known.get(name)
+        if known is not None and known[0] == state:
+            return known[1]
+        file = read_workspace_file(self._workspace, name)
+        if state and max(state[-2:]) > time.time_ns() - self._settled:
+            self._known.pop(name, None)
+        else:
+            self._known[name] = state, file
+        return file
+
+    def _state(self, name: str) -> tuple[int, ...]:
+        """What changes whenever the file does, its times last; empty when there is none."""
+        try:
+            found = os.stat(os.path.join(self._workspace, name))
+        except OSError:
+            return ()
+        return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def cut(text: str, cap: int, name: str) -> str:

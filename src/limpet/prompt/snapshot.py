@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from limpet.errors import NoModelError
-from limpet.prompt.bootstrap import FileText, cut, estimate, read_workspace_file
+from limpet.prompt.bootstrap import FileText, WorkspaceFiles, cut, estimate
 from limpet.prompt.sections import BOOTSTRAP_FILES, MEMORY_FILES, PromptContext, Sections, Tier
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.tool import ToolSpec
@@ -68,7 +68,7 @@ def rebuild_reason(entry: PromptEntry, workspace: str) -> str:
     return "BOOTSTRAP.md is gone" if shown and not os.path.lexists(os.path.join(workspace, "BOOTSTRAP.md")) else ""
 
 
-def changed(entry: PromptEntry, workspace: str, *, told: Iterable[Note] = ()) -> list[Note]:
+def changed(entry: PromptEntry, workspace: WorkspaceFiles, *, told: Iterable[Note] = ()) -> list[Note]:
     """Notes on workspace files that read otherwise than in the snapshot and than in the notes already `told`."""
     known = {name: sha for section in entry.sections for name, sha in section.sources}
     for note in told:
@@ -76,7 +76,7 @@ def changed(entry: PromptEntry, workspace: str, *, told: Iterable[Note] = ()) ->
             name, _, sha = note.origin.removeprefix(ORIGIN).rpartition(":")
             known[name] = sha
     watched = [name for name in (*BOOTSTRAP_FILES, *MEMORY_FILES) if name in known]
-    files = [read_workspace_file(workspace, name) for name in watched]
+    files = [workspace.read(name) for name in watched]
     return [_note(file) for file in files if file.sha256 != known[file.name]]
 
 

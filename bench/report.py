@@ -1,0 +1,104 @@
+"""Figures, the table that shows them, and the machine they were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """One number: `value` in `unit`; where there is a `goal`, it is the most that the value may be."""
+
+    name: str
+    what: str
+    value: float
+    unit: str
+    goal: float | None = None
+
+    @property
+    def holds(self) -> bool | None:
+        return None if self.goal is None else self.value <= self.goal
+
+
+class Report(NamedTuple):
+    title: str
+    figures: list[Figure]
+    notes: list[str]
+
+
+def median(values: Sequence[float]) -> float:
+    """The middle value; the mean of the two in the middle of an even number."""
+    ordered = sorted(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def table(report: Report) -> str:
+    """The report as text: one line for each name, its figures side by side."""
+    names = list(dict.fromkeys(figure.name for figure in report.figures))
+    columns = list(dict.fromkeys((figure.what, figure.unit) for figure in report.figures))
+    cells = {(figure.name, figure.what, figure.unit): _cell(figure) for figure in report.figures}
+    lines = [["", *(f"{what}, {unit}" if unit else what for what, unit in columns)]]
+    lines += [[name, *(cells.get((name, *column), "") for column in columns)] for name in names]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    shown = [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in lines
+    ]
+    missed = [figure for figure in report.figures if figure.holds is False]
+    verdict = "goals: " + ("; ".join(f"MISSED {_said(figure)}" for figure in missed) if missed else "all hold")
+    return "\n".join([report.title, *(line.rstrip() for line in shown), verdict, *report.notes, machine()])
+
+
+def _cell(figure: Figure) -> str:
+    mark = "" if figure.goal is None else f" ({'ok' if figure.holds else 'MISSED'} ≤ {_number(figure.goal)})"
+    return _number(figure.value) + mark
+
+
+def _said(figure: Figure) -> str:
+    return f"{figure.name}, {figure.what}: {_number(figure.value)} {figure.unit}".rstrip()
+
+
+def _number(value: float) -> str:
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def machine() -> str:
+    """System, processor, cores, Python, in one line."""
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0]
+    python = f"Python {platform.python_version()}"
+    return (
+        f"machine: {platform.system()} {platform.machine()}, {_processor()}, {cores} cores (load {load:.0f}), {python}"
+    )
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown processor"
+
+
+def as_json(report: Report, *, command: str, quick: bool) -> str:
+    """The report for programs."""
+    import json
+
+    figures = [{**figure._asdict(), "holds": figure.holds} for figure in report.figures]
+    content = {
+        "command": command,
+        "quick": quick,
+        "machine": machine(),
+        "python": sys.version,
+        "figures": figures,
+        "notes": report.notes,
+    }
+    return json.dumps(content, indent=1)

@@ -1,0 +1,69 @@
+"""Each measurement runs, and what can be counted keeps its goal. Times are not looked at: the machine may be busy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Figure(Struct):
+    name: str
+    what: str
+    value: float
+    unit: str
+    goal: float | None
+    holds: bool | None
+
+
+class Report(Struct):
+    command: str
+    machine: str
+    figures: list[Figure]
+
+
+def bench(command: str, file: Path) -> tuple[Report, str]:
+    """The report of a quick run, and the table it printed."""
+    environ = {**os.environ, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", command, "--quick", "--json", str(file)],
+        cwd=ROOT, env=environ, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return msgspec.json.decode(file.read_bytes(), type=Report), done.stdout
+
+
+def test_start_measures_every_command_against_import_asyncio(tmp_path: Path) -> None:
+    report, table = bench("start", tmp_path / "report.json")
+    assert report.machine in table
+    assert {figure.name for figure in report.figures if figure.goal is not None} == {
+        "limpet --version",
+        "limpet agent -m",
+        "limpet agent -m, new home",
+    }
+    assert all(figure.value > 0 for figure in report.figures)
+
+
+def test_a_turn_without_tools_is_four_write_groups(tmp_path: Path) -> None:
+    report, _ = bench("turn", tmp_path / "report.json")
+    groups = {figure.name: figure.value for figure in report.figures if figure.what == "write groups"}
+    assert groups["plain turn, 1 at once"] == 4
+    assert groups["turn with one tool, 1 at once"] == 8
+
+
+def test_history_measures_each_length_warm_and_cold(tmp_path: Path) -> None:
+    report, _ = bench("history", tmp_path / "report.json")
+    sizes = [figure.value for figure in report.figures if figure.what == "body"]
+    assert sizes == sorted(sizes)
+    assert all(figure.value > 0 for figure in report.figures if figure.what.startswith("cold"))
+
+
+def test_sizes_keep_their_goals(tmp_path: Path) -> None:
+    report, _ = bench("size", tmp_path / "report.json")
+    assert [figure.holds for figure in report.figures if figure.goal is not None] == [True] * 5
