@@ -13,7 +13,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sessions": ("limpet.cli.sessions_command:sessions_group", "List, show and export conversations."),
     "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
     "usage": ("limpet.cli.usage_command:usage", "Tokens and money, by time and by who used them."),
-    "models": ("limpet.cli.models_command:models", "Install the small embedded model."),
+    "models": ("limpet.cli.models_command:models", "List, test and choose models; short names; the embedded model."),
     **cli.COMMANDS,
 }
 """Every command: name to (`module:function`, what it does in a line)."""

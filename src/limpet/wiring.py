@@ -289,7 +289,8 @@ def model_settings(loaded: Loaded, home: Home, environ: Mapping[str, str] | None
         )
         for name, one in loaded.settings.providers.items()
     }
-    return ModelSettings(model=loaded.settings.agent.model, providers=providers)
+    settings = loaded.settings
+    return ModelSettings(model=settings.agent.model, providers=providers, aliases=settings.models.aliases)
 
 
 def further_keys(loaded: Loaded, home: Home) -> dict[str, tuple[str, ...]]:

@@ -80,7 +80,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}))
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
-    assert {**real, "providers.<name>.headers": "{}"} == defaults
+    assert {**real, "providers.<name>.headers": "{}", "models.aliases": "{}"} == defaults
 
 
 def test_exit_codes_are_those_of_the_code() -> None:

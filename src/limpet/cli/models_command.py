@@ -1,17 +1,39 @@
-"""`limpet models`: what can be done about models. Here: install the small embedded one."""
+"""`limpet models`: which there are, whether one answers, which is used, short names, the small embedded one."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 
 import click
 
-from limpet.cli.terminal import say
-from limpet.errors import UserError
+from limpet.cli.door import Entrance, Nobody, opener
+from limpet.cli.group import Invocation
+from limpet.cli.terminal import pairs, say
+from limpet.cli.view import TerminalView
+from limpet.config.secrets import resolve
+from limpet.config.write import set_values, unset_value
+from limpet.errors import ConfigError, InputError, LimpetError, UnreachableError, UpstreamError, UserError
+from limpet.llm.choose import ModelSettings, ProviderSettings, choose
+from limpet.llm.local import models_at
+from limpet.llm.profiles import profile_of, services
+from limpet.store import usage
+from limpet.types.content import Text
+from limpet.types.event import Done, Notice
+from limpet.types.message import Request, UserMessage
+from limpet.types.ports import Model
+from limpet.types.profile import Profile
+
+QUESTION = UserMessage((Text("Say OK."),))
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 PACKAGES: Sequence[tuple[str, tuple[str, ...]]] = (
     ("xllamacpp", ("xllamacpp",)),
@@ -26,6 +48,99 @@ def models() -> None:
     """What can be done about models."""
 
 
+@models.command("list")
+@click.argument("provider", default="")
+@click.pass_obj
+def list_models(invocation: Invocation, provider: str) -> None:
+    """The model in use, the providers Limpet knows and which of them can be used, short names.
+
+    With PROVIDER: the models it offers, asked of the service itself.
+    """
+    settings = model_settings_of(invocation)
+    if provider:
+        offered = asyncio.run(offers(provider, settings, os.environ))
+        for line in offered:
+            say(line)
+        return
+    try:
+        choice = asyncio.run(choose(settings, os.environ))
+        say(choice.reason)
+    except LimpetError as error:
+        say(error.present())
+    say("\nProviders:")
+    say(pairs((name, about(name, settings, os.environ)) for name in services()))
+    if settings.aliases:
+        say("\nShort names:")
+        say(pairs(settings.aliases.items()))
+
+
+@models.command("test")
+@click.argument("reference", default="")
+@click.pass_obj
+def test_model(invocation: Invocation, reference: str) -> None:
+    """Ask a model one short question and say how it went. REFERENCE is provider/model or a short name."""
+    asyncio.run(_test(invocation, reference))
+
+
+async def _test(invocation: Invocation, reference: str) -> None:
+    view = TerminalView(sys.stdout, sys.stderr, live=False)
+    entrance = Entrance(emit=view.emit, approvals=Nobody(), model=reference)
+    async with opener(invocation)(invocation, entrance) as assistant:
+        model = await assistant.models.get("")
+        began = time.monotonic()
+        done, first = await _answer(model, view)
+        took, used = time.monotonic() - began, done.message.usage
+        await assistant.store.write(lambda c: usage.settle(c, done.reservation, used, state="done"))
+        cost = "price unknown" if used.cost is None else f"${used.cost / 1e6:.6f}"
+        say(f"{model.profile.reference} answered: {done.message.text.strip()!r}")
+        say(f"first piece after {first - began:.1f} s, all after {took:.1f} s")
+        say(f"{used.input} tokens in, {used.output} out, {cost}")
+
+
+async def _answer(model: Model, view: TerminalView) -> tuple[Done, float]:
+    """The answer to one short question, and when its first piece came. Raises `ModelError`."""
+    request = Request(session="models test", system="Answer in one word.", tools=(), messages=(QUESTION,))
+    first = 0.0
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            first = first or time.monotonic()
+            if isinstance(event, Done):
+                return event, first
+            if isinstance(event, Notice):
+                view.emit(event)
+    raise UpstreamError("The answer ended without its end mark.", provider=model.profile.provider)
+
+
+@models.command("set")
+@click.argument("reference")
+@click.pass_obj
+def set_model(invocation: Invocation, reference: str) -> None:
+    """Use REFERENCE (provider/model or a short name) from now on. Nothing is asked of the service."""
+    choice = asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
+    set_values(invocation.home().config, {("agent", "model"): reference})
+    say(f"From now on: {choice.profile.reference}.")
+    if os.environ.get("LIMPET_MODEL"):
+        say(f"But LIMPET_MODEL={os.environ['LIMPET_MODEL']} is set here and comes first.")
+
+
+@models.command("alias")
+@click.argument("name")
+@click.argument("reference", default="")
+@click.pass_obj
+def alias(invocation: Invocation, name: str, reference: str) -> None:
+    """Call REFERENCE (provider/model) NAME from now on; without REFERENCE the short name is forgotten."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{name!r} is not a short name.", hint="Use letters, digits, - and _.")
+    key = ("models", "aliases", name)
+    if not reference:
+        found = unset_value(invocation.home().config, key)
+        say(f"{name} is forgotten." if found else f"There is no short name {name}.")
+        return
+    asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
+    set_values(invocation.home().config, {key: reference})
+    say(f"{name} is {reference}.")
+
+
 @models.command("install-local")
 def install_local() -> None:
     """Install the embedded model (SmolLM2 135M, about 130 MB): it needs no key and no server, and is for trying out."""
@@ -36,6 +151,65 @@ def install_local() -> None:
                 hint="Use another model: set a key such as OPENAI_API_KEY, or start a local server such as Ollama.",
             )
     say("The embedded model is installed. It is used when no other model is at hand.")
+
+
+def about(name: str, settings: ModelSettings, environ: Mapping[str, str]) -> str:
+    """Whether a provider can be used, in a few words."""
+    service = services()[name]
+    own = settings.providers.get(name)
+    if own and (own.api_key or own.base_url):
+        state = "configured"
+    elif service.key_env and environ.get(service.key_env):
+        state = f"{service.key_env} is set"
+    elif service.keyless:
+        state = "needs no key"
+    else:
+        state = f"needs {service.key_env}"
+    return f"{service.name}; {state}" + (f"; usually {service.default}" if service.default else "")
+
+
+async def offers(provider: str, settings: ModelSettings, environ: Mapping[str, str]) -> list[str]:
+    """The models a provider offers, a line each with what is known of them. Raises `UserError`, `ModelError`."""
+    service = services().get(provider)
+    own = settings.providers.get(provider, ProviderSettings())
+    base_url = (
+        own.base_url or (environ.get(service.url_env, "") if service else "") or (service.base_url if service else "")
+    )
+    key = own.api_key or (environ.get(service.key_env, "") if service else "")
+    if not base_url:
+        known = ", ".join(services())
+        raise InputError(f"{provider} is no provider Limpet knows.", hint=f"There are: {known}.")
+    try:
+        names = await models_at(base_url, key=key)
+    except OSError as error:
+        raise UnreachableError(f"cannot reach {base_url}: {error}", provider=provider) from error
+    if not names:
+        raise UnreachableError(f"{base_url} lists no models", provider=provider, hint="Check the key and the address.")
+    return [_line(profile_of(provider, name, base_url=own.base_url)) for name in names]
+
+
+def _line(profile: Profile) -> str:
+    parts = [profile.reference]
+    if profile.window:
+        parts.append(f"{profile.window:,} tokens")
+    if profile.price:
+        parts.append(f"${profile.price.input / 1e6:g} in, ${profile.price.output / 1e6:g} out per million")
+    return "  ".join(parts)
+
+
+def model_settings_of(invocation: Invocation) -> ModelSettings:
+    """What the configuration says of models; keys that cannot be resolved are left out here."""
+    loaded, root = invocation.settings(), invocation.home().root
+    providers: dict[str, ProviderSettings] = {}
+    for name, one in loaded.settings.providers.items():
+        try:
+            key = resolve(one.api_key, key=f"providers.{name}.api_key", root=root, environ=os.environ)
+        except ConfigError as error:
+            say(f"warning: {error}", error=True)
+            key = ""
+        providers[name] = ProviderSettings(api_key=key, base_url=one.base_url, model=one.model, window=one.window)
+    settings = loaded.settings
+    return ModelSettings(model=settings.agent.model, providers=providers, aliases=settings.models.aliases)
 
 
 def _install(arguments: Sequence[str]) -> bool:

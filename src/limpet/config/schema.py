@@ -53,10 +53,12 @@ class ModelsSettings(Struct, frozen=True):
     """`fallbacks` are models (`provider/model`) that stand in, in their order, when the usual one cannot answer.
 
     A model that was chosen by name (`--model`, `/model`) is only replaced when `replace_chosen` allows it.
+    `aliases` are short names for models.
     """
 
     fallbacks: tuple[str, ...] = ()
     replace_chosen: bool = False
+    aliases: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class BudgetSettings(Struct, frozen=True):

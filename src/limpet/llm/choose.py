@@ -10,7 +10,7 @@ from limpet.errors import ConfigError, NoModelError, UnreachableError
 from limpet.llm.profiles import owner_of, profile_of, service_at, services
 from limpet.types.profile import Profile, Wire
 
-CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet config set model provider/model`."
+CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet models set provider/model`."
 _ENV_ORDER = ("anthropic", "openai", "openrouter", "deepseek")
 
 
@@ -26,10 +26,11 @@ class ProviderSettings(Struct, frozen=True, omit_defaults=True):
 
 
 class ModelSettings(Struct, frozen=True, omit_defaults=True):
-    """What the configuration says of models: `model` is `provider/model`."""
+    """What the configuration says of models: `model` is `provider/model`, `aliases` are short names for such."""
 
     model: str = ""
     providers: dict[str, ProviderSettings] = {}
+    aliases: dict[str, str] = {}
 
 
 class Choice(Struct, frozen=True):
@@ -63,7 +64,8 @@ async def choose(
         (settings.model, "the configuration names it"),
     ):
         if reference.strip():
-            return _choice(await _referenced(reference.strip(), settings, env=env), where)
+            name = reference.strip()
+            return _choice(await _referenced(settings.aliases.get(name, name), settings, env=env), where)
     at_hand = _Sources(settings, env)
     for provider, where in at_hand.providers():
         return _choice(await at_hand.default(provider), where)
