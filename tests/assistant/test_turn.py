@@ -206,3 +206,19 @@ def test_commands_that_only_read_answer_at_once(tmp_path: Path) -> None:
             assert "There is no command /nothing" in unknown
 
     asyncio.run(main())
+
+
+def test_think_holds_for_this_conversation(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = ScriptedModel(["one", "two", "three"])
+        async with home(tmp_path, model) as (services, _):
+            talk = Conversation(services, KEY)
+            await talk.send(said("/think high"))
+            await talk.send(said("first"))
+            await talk.send(said("/think a lot"))
+            await talk.send(said("/new"))
+            await talk.send(said("second"))
+            assert [request.sampling.thinking for request in model.requests] == ["high", None]
+            assert any("There is no level a lot" in reply for reply in replies(services))
+
+    asyncio.run(main())

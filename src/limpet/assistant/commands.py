@@ -26,6 +26,7 @@ from limpet.types.envelope import InboxRow
 from limpet.types.ids import new_id
 from limpet.types.usage import Usage
 
+LEVELS = ("off", "low", "medium", "high")
 DAY = 24 * 3600 * 1000
 """Milliseconds."""
 _SHAPE = re.compile(r"/([a-z_]+)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
@@ -229,6 +230,20 @@ async def _model(order: Order) -> str:
     return f"From here on this conversation speaks to {reference}."
 
 
+async def _think(order: Order) -> str:
+    lease, level = order.lease, order.arguments.lower()
+    assert lease is not None
+    store, key = order.conversation.services.store, order.conversation.key
+    if not level:
+        live = store.read(lambda connection: sessions.live(connection, key))
+        return f"Thinking: {(live.thinking if live else '') or 'as the settings say'}. Change it with /think LEVEL."
+    if level not in (*LEVELS, "default"):
+        return f"There is no level {level}. There are: {', '.join(LEVELS)}, and default for what the settings say."
+    wanted = "" if level == "default" else level
+    await store.write(lambda connection: sessions.set_thinking(connection, lease, wanted))
+    return f"Thinking: {wanted or 'as the settings say'}, from the next message on."
+
+
 async def _retry(order: Order) -> str | None:
     lease, conversation = order.lease, order.conversation
     assert lease is not None
@@ -259,6 +274,7 @@ COMMANDS = {
             name="model", summary="show or change the model", usage="[provider/model]", run=_model, needs_lease=True
         ),
         Command(name="usage", summary="what was used in the last day and here", run=_usage),
+        Command(name="think", summary="how much to think", usage="[off|low|medium|high]", run=_think, needs_lease=True),
         Command(name="retry", summary="try the last message again after a failure", run=_retry, needs_lease=True),
     )
 }

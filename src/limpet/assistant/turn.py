@@ -14,7 +14,7 @@ from limpet.assistant.services import Services
 from limpet.assistant.view import SessionView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
 from limpet.session.log import Log
-from limpet.store import usage
+from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.message import Sampling
@@ -60,9 +60,16 @@ async def run(turn: Run, control: Control) -> TurnEnded:
 
 def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
+    session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
+    row = services.store.read(lambda connection: sessions.find(connection, session))
+    settings = (
+        structs.replace(services.sampling, thinking=_LEVELS[row.thinking])
+        if row and row.thinking
+        else services.sampling
+    )
     return Loop(
-        view=SessionView(turn.log, session=turn.writer.lease.session, sampling=sampling(services.sampling, profile)),
+        view=SessionView(turn.log, session=session, sampling=sampling(settings, profile)),
         model=turn.model,
         execution=Execution(
             services.tools,

@@ -122,5 +122,7 @@ MIGRATIONS = (
     CREATE TABLE rests (name TEXT PRIMARY KEY, until INTEGER NOT NULL, reason TEXT NOT NULL) WITHOUT ROWID;
     -- what an open request may cost at the most, so that budgets hold before the money is spent
     ALTER TABLE usage ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+    -- how much a model may think in this conversation: off, low, medium, high, or empty for the settings
+    ALTER TABLE sessions ADD COLUMN thinking TEXT NOT NULL DEFAULT '';
     """,
 )

@@ -3,12 +3,15 @@ session's entries names the lease it is made under."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct, convert
 
 from limpet.errors import LeaseHeldError, LeaseLostError
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
 from limpet.types.ids import new_id
+from limpet.types.message import ThinkingLevel
 
 
 class SessionRow(Struct, frozen=True, array_like=True):
@@ -24,6 +27,7 @@ class SessionRow(Struct, frozen=True, array_like=True):
     updated: int
     ended: int | None
     end_reason: str
+    thinking: ThinkingLevel | Literal[""]
 
 
 class Lease(Struct, frozen=True):
@@ -34,7 +38,7 @@ class Lease(Struct, frozen=True):
     epoch: int
 
 
-_COLUMNS = "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason"
+_COLUMNS = "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason, thinking"
 
 
 def live(connection: Connection, key: str) -> SessionRow | None:
@@ -113,6 +117,16 @@ def set_model(connection: Connection, lease: Lease, model: str) -> None:
     connection.execute(
         "UPDATE sessions SET model = ? WHERE id = ? AND owner = ? AND epoch = ?",
         (model, lease.session, lease.owner, lease.epoch),
+    )
+    if not connection.changes():
+        raise lost(lease)
+
+
+def set_thinking(connection: Connection, lease: Lease, thinking: str) -> None:
+    """Remember how much the session's model may think; empty = as the settings say. Raises `LeaseLostError`."""
+    connection.execute(
+        "UPDATE sessions SET thinking = ? WHERE id = ? AND owner = ? AND epoch = ?",
+        (thinking, lease.session, lease.owner, lease.epoch),
     )
     if not connection.changes():
         raise lost(lease)

@@ -58,12 +58,15 @@ class ToolMessage(Struct, frozen=True, tag="tool", omit_defaults=True):
 Message = UserMessage | AssistantMessage | ToolMessage
 
 
+ThinkingLevel = Literal["off", "low", "medium", "high"]
+
+
 class Sampling(Struct, frozen=True, omit_defaults=True):
     """Settings of one request; None means the provider's own default."""
 
     temperature: float | None = None
     max_tokens: int | None = None
-    thinking: Literal["off", "low", "medium", "high"] | None = None
+    thinking: ThinkingLevel | None = None
 
 
 class Request(Struct, frozen=True):
