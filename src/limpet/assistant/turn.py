@@ -63,11 +63,9 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    settings = (
-        structs.replace(services.sampling, thinking=_LEVELS[row.thinking])
-        if row and row.thinking
-        else services.sampling
-    )
+    settings = services.sampling
+    if row is not None and row.thinking:
+        settings = structs.replace(settings, thinking=row.thinking)
     return Loop(
         view=SessionView(turn.log, session=session, sampling=sampling(settings, profile)),
         model=turn.model,
