@@ -68,7 +68,6 @@ class ModelShelf:
         self, loaded: Loaded, home: Home, entrance: Entrance, *, redactor: SecretRedactor, blobs: Blobs, meter: Meter
     ) -> None:
         self._settings = model_settings(loaded, home)
-        self._named = entrance.model
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._redactor = redactor
@@ -78,14 +77,13 @@ class ModelShelf:
         self._models: dict[str, Model] = {}
 
     async def get(self, reference: str) -> Model:
-        wanted = self._named or reference
-        if wanted not in self._models:
-            choice = await choose(self._settings, os.environ, named=wanted)
-            if self._announce and not wanted:
+        if reference not in self._models:
+            choice = await choose(self._settings, os.environ, named=reference)
+            if self._announce and not reference:
                 self._emit(Notice(choice.reason))
             model = build(choice, blobs=self._blobs, meter=self._meter, deadlines=self._deadlines)
-            self._models[wanted] = Redacted(model, self._redactor)
-        return self._models[wanted]
+            self._models[reference] = Redacted(model, self._redactor)
+        return self._models[reference]
 
     async def close(self) -> None:
         for model in self._models.values():

@@ -56,6 +56,16 @@ def waiting(connection: Connection, address: Address) -> list[OutboxRow]:
     return [_row(row) for row in rows]
 
 
+def waiting_in_chat(connection: Connection, address: Address) -> list[OutboxRow]:
+    """The same for all threads of the chat."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox WHERE channel = ? AND account = ? AND chat = ?"
+        " AND state IN ('queued', 'attempting') ORDER BY id",
+        (address.channel, address.account, address.chat),
+    )
+    return [_row(row) for row in rows]
+
+
 def attempt(connection: Connection, row: int, *, owner: Owner) -> OutboxState:
     """Intend to send a part; gives its state afterwards. Send only when that is `attempting`.
 
