@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
+import os
 import signal
 import sys
+import termios
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from limpet.testing.fakes.openai import FakeOpenAI
-from limpet.testing.fakes.script import Reply, Seen
+from limpet.testing.fakes.script import Call, Reply, Seen
 from tests.cli.program import GUARD, at, environment, limpet
 
 
@@ -46,6 +49,51 @@ class Running:
     async def end(self) -> tuple[int, str, str]:
         out, err = await asyncio.wait_for(self.process.communicate(), GUARD)
         return self.process.returncode or 0, out.decode(), err.decode()
+
+
+class Typing:
+    """A person at a terminal."""
+
+    def __init__(self, terminal: int) -> None:
+        self.terminal = terminal
+        self.found = b""
+
+    def type(self, text: str) -> None:
+        os.write(self.terminal, text.encode())
+
+    async def until(self, text: str) -> None:
+        """Wait until the screen has shown `text` since the last time."""
+        async with asyncio.timeout(GUARD):
+            while text.encode() not in self.found:
+                with contextlib.suppress(BlockingIOError):
+                    self.found += os.read(self.terminal, 4096)
+                await asyncio.sleep(0.02)
+        self.found = self.found.partition(text.encode())[2]
+
+
+@contextlib.asynccontextmanager
+async def typing(home: Path, server: FakeOpenAI, *arguments: str) -> AsyncGenerator[Typing]:
+    """The program on a terminal of its own, which must leave with 0."""
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "limpet", *arguments),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        env=environment(home, **at(server), TERM="dumb"),
+    )
+    os.close(theirs)
+    try:
+        yield Typing(ours)
+        assert await asyncio.wait_for(process.wait(), GUARD) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
 
 
 @contextlib.asynccontextmanager
@@ -111,6 +159,69 @@ def test_ctrl_c_stops_the_turn_and_the_conversation_goes_on(tmp_path: Path) -> N
         assert (code, out.strip()) == (130, "")
         assert "Stopped." in err
         assert "Traceback" not in err
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, typing(tmp_path, server, "chat") as person:
+            await person.until("> ")
+            for _ in range(2):
+                person.type("slow\r")
+                await person.until("slow answer")
+                person.type("\x03")
+                await person.until("Stopped.")
+                await person.until("> ")
+            person.type("quick\r")
+            await person.until("quick answer")
+            await person.until("> ")
+            person.type("\x03")
+            await person.until("once more")
+            person.type("\x03")
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_at_a_question_is_no_and_stops_the_turn(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[tools.sandbox]\nmode = "ask"\n')
+
+    def calling(seen: Seen) -> Reply:
+        if b'"role":"tool"' in seen.raw:
+            return Reply(text=("after the tool",))
+        return Reply(calls=(Call("exec", '{"command": "echo ran it"}'),))
+
+    async def main() -> None:
+        async with FakeOpenAI(calling) as server, typing(tmp_path, server, "chat") as person:
+            await person.until("> ")
+            person.type("go\r")
+            await person.until("[y/N]")
+            person.type("\x03")
+            await person.until("Stopped.")
+            await person.until("> ")
+            person.type("\x04")
+            assert len(server.requests) == 1
+
+    asyncio.run(main())
+
+
+def test_yes_lets_a_command_run_without_a_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('[tools.sandbox]\nmode = "ask"\n')
+
+    def calling(seen: Seen) -> Reply:
+        if b'"role":"tool"' in seen.raw:
+            return Reply(text=("it said hello" if b"HELLO" in seen.raw else "it was refused",))
+        return Reply(calls=(Call("exec", '{"command": "echo hello | tr a-z A-Z"}'),))
+
+    async def main() -> None:
+        async with FakeOpenAI(calling) as server:
+            async with typing(tmp_path, server, "agent", "-m", "go") as person:
+                await person.until("echo hello")
+                await person.until("[y/N]")
+                person.type("y\r")
+                await person.until("it said hello")
+            alone = await limpet(tmp_path, "agent", "-m", "go", "--session", "alone", **at(server))
+        assert alone.out == "it was refused\n"
 
     asyncio.run(main())
 

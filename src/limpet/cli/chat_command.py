@@ -92,7 +92,7 @@ async def _typed(history: str) -> AsyncGenerator[str, None]:
     again = False
     while True:
         try:
-            line = await session.prompt_async()
+            line = await session.prompt_async(handle_sigint=False)  # its handler would take ours away
             again = False
             yield readable(line)
         except KeyboardInterrupt:
