@@ -87,7 +87,6 @@ class ModelShelf:
         self._settings = model_settings(loaded, home)
         self._keys = further_keys(loaded, home)
         self._fallbacks = loaded.settings.models
-        self._named = entrance.model
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._rests = StoredRests(store)
@@ -98,16 +97,15 @@ class ModelShelf:
         self._models: dict[str, Model] = {}
 
     async def get(self, reference: str) -> Model:
-        wanted = self._named or reference
-        if wanted not in self._models:
-            choice = await choose(self._settings, os.environ, named=wanted)
-            if self._announce and not wanted:
+        if reference not in self._models:
+            choice = await choose(self._settings, os.environ, named=reference)
+            if self._announce and not reference:
                 self._emit(Notice(choice.reason))
-            candidates = await self._candidates(choice, chosen=bool(wanted))
+            candidates = await self._candidates(choice, chosen=bool(reference))
             alone = len(candidates) == 1
             model = candidates[0].model if alone else Failover(candidates, rests=self._rests, clock=SystemClock())
-            self._models[wanted] = Redacted(model, self._redactor)
-        return self._models[wanted]
+            self._models[reference] = Redacted(model, self._redactor)
+        return self._models[reference]
 
     async def _candidates(self, choice: Choice, *, chosen: bool) -> list[Candidate]:
         """The model with each of its keys, then the fallbacks with theirs."""

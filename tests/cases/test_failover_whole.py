@@ -86,7 +86,7 @@ def test_a_chosen_model_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             shown: list[OutboxRow] = []
             entrance = Entrance(emit=Trace().emit, approvals=Nobody(), model="a/m")
             async with open_assistant(Invocation(), entrance) as services:
-                assert await Talk(services, "main", shown.append).say("hi") == 3
+                assert await Talk(services, "main", shown.append, model="a/m").say("hi") == 3
             assert "internal error" in shown[0].text
             assert b.requests == []
 

@@ -27,7 +27,7 @@ from limpet.store.turns import TurnRow
 from limpet.types.content import Text
 from limpet.types.entry import Payload, UserEntry
 from limpet.types.envelope import Inbound, InboxRow
-from limpet.types.event import TurnEnded
+from limpet.types.event import Notice, TurnEnded
 from limpet.types.ids import new_id
 from limpet.types.message import UserMessage
 from limpet.types.ports import Model
@@ -40,6 +40,9 @@ MOST_OF_WINDOW = 0.6
 """Share of the model's window that one message may take: prompt, tools and the answer need the rest."""
 MESSAGE_LIMIT = 400_000
 """Characters of one message; a longer one is refused before anything is stored."""
+
+
+WAITING = "[Another Limpet process works on this conversation: waiting for it.]"
 
 
 class _Stale(LimpetError):
@@ -59,10 +62,12 @@ class _Claimed(Struct, frozen=True):
 class Conversation:
     """The session that is live under `key`, as this process sees it."""
 
-    def __init__(self, services: Services, key: str) -> None:
+    def __init__(self, services: Services, key: str, *, model: str = "") -> None:
+        """`model` is the reference of a model to use instead of the session's own."""
         self.services = services
         self.key = key
         self.control: Control | None = None
+        self._named = model
         self._session = ""
         self._log: Log | None = None
 
@@ -100,12 +105,16 @@ class Conversation:
 
     async def attend(self, row: int) -> InboxRow:
         """Work, or wait for who works, until the event `row` is done or refused."""
+        told = False
         while True:
             found = self.services.store.read(lambda connection: inbox.find(connection, row))
             assert found is not None
             if found.state in ("done", "refused"):
                 return found
             if not await self.work_once():
+                if not told:
+                    self.services.emit(Notice(WAITING))
+                told = True
                 await self.services.nudges.wait(LOOK_AGAIN)
 
     async def work_once(self) -> bool:
@@ -155,11 +164,17 @@ class Conversation:
         log.extend(store.read(lambda connection: entries.load(connection, session, after=log.last_seq)))
         return log
 
+    def name_model(self, reference: str) -> None:
+        """From here on use this model instead of the session's; empty: the session's own."""
+        self._named = reference
+
     def forget(self) -> None:
         """Read the log anew next time: another session is live now, or a commit may have failed half-way."""
         self._log = None
 
     def model_reference(self) -> str:
+        if self._named:
+            return self._named
         live = self.services.store.read(lambda connection: sessions.live(connection, self.key))
         return live.model if live else ""
 

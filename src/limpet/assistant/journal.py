@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from limpet.assistant.services import Services
 from limpet.session.log import Log
@@ -14,6 +14,7 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.types.content import Text
 from limpet.types.entry import Entry, Note, ToolResultEntry, ToolStarted
+from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer
@@ -21,6 +22,7 @@ from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
 
 CUT_OFF = "The answer above was cut off at the model's output limit. Say “go on” for the rest."
+MORE = "[More has come in meanwhile: going on with that.]"
 STOPPED = "Stopped by the user before it was finished; what it had done so far is unknown."
 
 
@@ -32,6 +34,7 @@ class TurnJournal:
     writer: TurnWriter
     log: Log
     last: str = ""
+    _answered: set[int] = field(default_factory=set[int])
 
     async def assistant(self, answer: AssistantMessage, *, reservation: str) -> tuple[PendingCall, ...]:
         await self._append(
@@ -83,7 +86,11 @@ class TurnJournal:
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
                 parts += self._parts(CUT_OFF, kind="notice")
-        return await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
+        rows = [row.id for row in self._rows()]
+        over = await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
+        if not over and parts:
+            self._answered.update(rows)
+        return over
 
     async def cancel(self, shown: str, producer: Producer) -> None:
         """End the turn on the owner's word: what was shown of the answer is kept, open calls are answered."""
@@ -107,11 +114,15 @@ class TurnJournal:
     def _unanswered(self, text: str) -> tuple[ToolResultEntry, ...]:
         return tuple(_result(call, text_result(text, is_error=True)) for call in self.log.pending())
 
-    def _parts(self, text: str, *, kind: str) -> tuple[Part, ...]:
-        """The text for every chat whose events this turn has taken."""
+    def _rows(self) -> list[InboxRow]:
         turn = self.writer.turn
-        rows = self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
-        addresses = dict.fromkeys(row.inbound.address for row in rows)
+        return self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
+
+    def _parts(self, text: str, *, kind: str) -> tuple[Part, ...]:
+        """The text for every chat with an event that this turn has taken and not answered yet."""
+        rows = self._rows()
+        fresh = [row for row in rows if row.id not in self._answered] or rows
+        addresses = dict.fromkeys(row.inbound.address for row in fresh)
         return tuple(
             Part(address=address, text=text, key=new_id("p"), kind="reply" if kind == "reply" else "notice")
             for address in addresses
@@ -129,6 +140,8 @@ class TurnJournal:
         self.log.extend(made)
         if over:
             self.services.nudges.send()
+        else:
+            self.services.emit(Notice(MORE))
         return over
 
 

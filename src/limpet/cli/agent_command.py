@@ -70,16 +70,17 @@ async def _agent(
     approvals = TerminalApprovals() if can_ask() and not json else Nobody()
     entrance = Entrance(emit=emit, approvals=approvals, model=model, agent=agent, conversation=False)
     async with opener(invocation)(invocation, entrance) as services:
-        talk = Talk(services, session, show)
-        await services.models.get(talk.conversation.model_reference())
-        attached = await attach(message, files, piped=piped, blobs=services.blobs)
-        await talk.catch_up()
-        return await talk.say(attached.text, images=attached.images)
+        talk = Talk(services, session, show, model=model)
+        with talk.interruptible():
+            await services.models.get(talk.conversation.model_reference())
+            attached = await attach(message, files, piped=piped, blobs=services.blobs)
+            await talk.catch_up()
+            return await talk.say(attached.text, images=attached.images)
 
 
 def _plain_door() -> tuple[Emit, Show]:
     view = TerminalView(sys.stdout, sys.stderr, live=False)
-    return view.emit, view.show
+    return view.emit, view.reply
 
 
 def _json_door() -> tuple[Emit, Show]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -14,9 +14,10 @@ from limpet.assistant.commands import COMMANDS
 from limpet.cli.ask import TerminalApprovals, can_ask
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.logs import without_secrets
 from limpet.cli.message import as_text
 from limpet.cli.talk import Talk
-from limpet.cli.terminal import say
+from limpet.cli.terminal import readable, say, wrapped
 from limpet.cli.view import TerminalView
 from limpet.errors import LimpetError, StoreError
 
@@ -30,7 +31,11 @@ GREETING = "Talk to Limpet. /help lists commands, exit leaves, Ctrl-C stops an a
 @click.option("--agent", "agent_id", type=WORDS, default="main", metavar="ID", help="Which agent. Default: main.")
 @click.pass_obj
 def chat(invocation: Invocation, *, session: str, model: str, agent_id: str) -> int:
-    """Have a conversation on this terminal. Without a terminal each line of standard input is a message."""
+    """Have a conversation on this terminal.
+
+    Without a terminal each line of standard input is a message, and the exit code is that of `limpet agent` for the
+    worst of them.
+    """
     return asyncio.run(_chat(invocation, session, model=model, agent=agent_id))
 
 
@@ -40,29 +45,38 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     approvals = TerminalApprovals() if person else Nobody()
     entrance = Entrance(emit=view.emit, approvals=approvals, model=model, agent=agent)
     async with opener(invocation)(invocation, entrance) as services:
-        talk = Talk(services, session, view.show)
-        await services.models.get(talk.conversation.model_reference())
-        if person:
-            say(GREETING, error=True)
-        await talk.catch_up()
-        history = str(invocation.home().root / "history")
-        async with aclosing(_typed(history) if person else _piped()) as lines:
-            async for line in lines:
-                if line.strip() in LEAVE:
-                    break
-                if line.strip():
-                    await _say(talk, line)
-    return 0
+        talk = Talk(services, session, view.reply, model=model)
+        with talk.interruptible():
+            await services.models.get(talk.conversation.model_reference())
+            if person:
+                say(wrapped(GREETING), error=True)
+            await talk.catch_up()
+            history = str(invocation.home().root / "history")
+            async with aclosing(_typed(history) if person else _piped()) as lines:
+                worst = await _converse(talk, lines)
+    return 0 if person else worst
 
 
-async def _say(talk: Talk, line: str) -> None:
-    """One message; what goes wrong with it is told, and the conversation goes on."""
+async def _converse(talk: Talk, lines: AsyncGenerator[str, None]) -> int:
+    """Say each line until there are no more, or one says so; gives the highest exit code."""
+    worst = 0
+    async for line in lines:
+        if line.strip() in LEAVE:
+            break
+        if line.strip():
+            worst = max(worst, await _say(talk, line))
+    return worst
+
+
+async def _say(talk: Talk, line: str) -> int:
+    """One message; what goes wrong with it is told, and the conversation goes on. Gives the exit code."""
     try:
-        await talk.say(line)
+        return await talk.say(line)
     except StoreError:
         raise
     except LimpetError as error:
-        say(error.present(), error=True)
+        say(without_secrets(error.present()), error=True)
+        return error.exit_code
 
 
 async def _typed(history: str) -> AsyncGenerator[str, None]:
@@ -75,18 +89,42 @@ async def _typed(history: str) -> AsyncGenerator[str, None]:
     session: PromptSession[str] = PromptSession(
         "> ", history=FileHistory(history), completer=words, complete_while_typing=False, enable_open_in_editor=True
     )
+    again = False
     while True:
         try:
-            yield await session.prompt_async()
+            line = await session.prompt_async(handle_sigint=False)  # its handler would take ours away
+            again = False
+            yield readable(line)
         except KeyboardInterrupt:
-            say("(exit or Ctrl-D leaves)", error=True)
+            if again:
+                return
+            again = True
+            say("(Ctrl-C once more, exit or Ctrl-D leaves)", error=True)
         except EOFError:
             return
 
 
 async def _piped() -> AsyncGenerator[str, None]:
     """Messages from standard input, one a line."""
-    loop = asyncio.get_running_loop()
-    with contextlib.suppress(ValueError):
-        while line := await loop.run_in_executor(None, sys.stdin.buffer.readline):
+    rest, more = b"", True
+    while more:
+        data = await _readable(sys.stdin.fileno())
+        more = bool(data)
+        *lines, rest = (rest + data).split(b"\n") if more else (rest, b"")
+        for line in lines:
             yield as_text(line, "standard input")
+
+
+async def _readable(descriptor: int) -> bytes:
+    """What can be read now, waiting for something; empty at the end. No thread, which could not be stopped."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    try:
+        loop.add_reader(descriptor, ready.set)
+    except OSError:  # a file: always readable
+        return os.read(descriptor, 65_536)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+    return os.read(descriptor, 65_536)

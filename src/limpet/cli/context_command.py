@@ -29,7 +29,7 @@ async def _context(invocation: Invocation, session: str, *, model: str, text: bo
     view = TerminalView(sys.stdout, sys.stderr, live=False)
     entrance = Entrance(emit=view.emit, approvals=Nobody(), model=model, announce=False)
     async with opener(invocation)(invocation, entrance) as services:
-        conversation = Talk(services, session, lambda row: None).conversation
+        conversation = Talk(services, session, lambda row: None, model=model).conversation
         if text:
             prompt = await commands.current_prompt(conversation)
             say(prompt.system)

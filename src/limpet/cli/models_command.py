@@ -86,7 +86,7 @@ async def _test(invocation: Invocation, reference: str) -> None:
     view = TerminalView(sys.stdout, sys.stderr, live=False)
     entrance = Entrance(emit=view.emit, approvals=Nobody(), model=reference)
     async with opener(invocation)(invocation, entrance) as assistant:
-        model = await assistant.models.get("")
+        model = await assistant.models.get(reference)
         began = time.monotonic()
         done, first = await _answer(model, view)
         took, used = time.monotonic() - began, done.message.usage

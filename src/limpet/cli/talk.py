@@ -19,16 +19,22 @@ from limpet.types.envelope import Address, Inbound, InboxRow, OutboxRow
 from limpet.types.ids import new_id
 
 Show = Callable[[OutboxRow], None]
+NOT_WAITING = "Not waiting any longer. What you said is kept and comes next in this conversation."
 
 
 class Talk:
-    """The session `name` of the agent, seen from this terminal. `show` prints a delivered part."""
+    """The session `name` of the agent, seen from this terminal. `show` prints a delivered part.
 
-    def __init__(self, services: Services, name: str, show: Show) -> None:
+    `model` is the reference of a model to use instead of the session's, until `/model` names another.
+    """
+
+    def __init__(self, services: Services, name: str, show: Show, *, model: str = "") -> None:
         self.services = services
-        self.conversation = Conversation(services, keys.cli(services.agent, name))
+        self.conversation = Conversation(services, keys.cli(keys.check_agent(services.agent), name), model=model)
         self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
         self._show = show
+        self._busy = False
+        self._ending: BaseException | None = None
 
     async def catch_up(self) -> None:
         """Finish what a dead process left behind in this session, and show what was never shown."""
@@ -36,9 +42,13 @@ class Talk:
         await self.deliver()
 
     async def say(self, text: str, *, images: tuple[Image, ...] = ()) -> int:
-        """Say something and show what comes back; gives the exit code. Ctrl-C stops the turn, twice leaves."""
+        """Say something and show what comes back; gives the exit code.
+
+        Inside `interruptible` Ctrl-C stops the turn, and the second one raises `KeyboardInterrupt`. Raises
+        `TurnStopped` when Ctrl-C ended the wait for another process.
+        """
         inbound = Inbound(address=self._address, event=new_id("cli-"), text=text, images=images)
-        with self._interruptible():
+        with self._busily():
             row = await self.conversation.send(inbound)
             await self.deliver()
         return self._exit_code(row)
@@ -55,21 +65,53 @@ class Talk:
         return errors.exit_code_of(turn.error.partition(":")[0])
 
     @contextmanager
-    def _interruptible(self) -> Generator[None]:
-        """The first Ctrl-C stops the turn, the second one ends the program; what is in the log stays."""
+    def interruptible(self) -> Generator[None]:
+        """While this lasts Ctrl-C stops the turn; twice, or where there is none, it ends the program (130).
+
+        The third one in a row ends it at once, whatever it does: what is in the log stays.
+        """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
-
-        def interrupt() -> None:
-            if self.conversation.control is None or self.conversation.control.stopped:
-                task.cancel()
-            else:
-                self.conversation.stop()
-
+        before = signal.getsignal(signal.SIGINT)
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
-            loop.add_signal_handler(signal.SIGINT, interrupt)
+            loop.add_signal_handler(signal.SIGINT, self._interrupt, task)
         try:
             yield
+        except asyncio.CancelledError:
+            raise self._why(task) from None
         finally:
             with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
                 loop.remove_signal_handler(signal.SIGINT)
+                signal.signal(signal.SIGINT, before)
+
+    def _interrupt(self, task: asyncio.Task[object]) -> None:
+        control = self.conversation.control
+        if control is not None and not control.stopped:
+            self.conversation.stop()
+        elif isinstance(self._ending, KeyboardInterrupt):
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGINT)
+        else:
+            waiting = self._busy and control is None
+            self._ending = errors.TurnStopped(NOT_WAITING) if waiting else KeyboardInterrupt()
+            task.cancel()
+
+    @contextmanager
+    def _busily(self) -> Generator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._busy = True
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise self._why(task) from None
+        finally:
+            self._busy = False
+
+    def _why(self, task: asyncio.Task[object]) -> BaseException:
+        """What the cancellation of `task` means: Ctrl-C, or what whoever cancelled it wants."""
+        ending, self._ending = self._ending, None
+        if ending is None:
+            return asyncio.CancelledError()
+        task.uncancel()
+        return ending

@@ -6,9 +6,19 @@ from typing import TextIO
 
 import msgspec
 
-from limpet.cli.terminal import hand_over, paint, printable, width
+from limpet.cli.terminal import hand_over, paint, printable, width, wrapped
 from limpet.types.envelope import OutboxRow
-from limpet.types.event import AnswerReset, Event, Notice, TextDelta, ToolBegan, ToolEnded, ToolProgress, TurnEnded
+from limpet.types.event import (
+    AnswerReset,
+    Event,
+    Notice,
+    TextDelta,
+    ToolBegan,
+    ToolEnded,
+    ToolProgress,
+    TurnEnded,
+    TurnStarted,
+)
 
 _encoder = msgspec.json.Encoder()
 
@@ -28,11 +38,15 @@ class TerminalView:
         self._notes = notes
         self._live = live
         self._shown = ""
+        self._noted: set[str] = set()
         self._midline = False
         self._names: dict[str, str] = {}
 
     def emit(self, event: Event) -> None:
         match event:
+            case TurnStarted():
+                self._shown = ""
+                self._noted.clear()
             case TextDelta(text=text) if self._live:
                 self._out.write(printable(text))
                 self._out.flush()
@@ -42,6 +56,7 @@ class TerminalView:
                 self._shown = ""
                 self._note(f"[once more: {reason}]")
             case Notice(text=text, level=level):
+                self._noted.add(text)
                 self._note(text if level == "info" else f"! {text}")
             case ToolBegan(call=call, name=name, arguments=arguments):
                 self._shown = ""
@@ -52,32 +67,35 @@ class TerminalView:
                 said = self._names.pop(call, name)
                 first = text.strip().splitlines()[0] if is_error and text.strip() else ""
                 self._note(f"· {said}{f' ({duration} ms)' if duration >= 100 else ''}{f': {first}' if first else ''}")
-            case TurnEnded():
+            case TurnEnded(state=state):
                 self._end_line()
+                if state == "cancelled":
+                    self._note("Stopped.")
             case _:
                 pass
 
-    def show(self, row: OutboxRow) -> None:
-        """Show a delivered part: answers on `out`, what Limpet itself has to say on `notes`."""
-        if row.kind == "reply":
-            self.reply(row.text)
-        else:
-            self._note(f"! {row.text}")
-
-    def reply(self, text: str) -> None:
-        """Show a delivered part, unless it is what has just been shown as it came."""
+    def reply(self, row: OutboxRow) -> None:
+        """Show a delivered part, unless it is what has just been shown. Notices are not answers: they go to notes."""
         self._end_line()
-        if text.strip() != self._shown.strip():
-            self._out.write(printable(text.rstrip()) + "\n")
-        self._shown = ""
-        self._out.flush()
+        text = row.text.strip()
+        at = self._shown.find(text) if text else -1
+        if at >= 0:
+            self._shown = self._shown[at + len(text) :]
+        elif row.kind == "reply":
+            self._out.write(printable(row.text.rstrip()) + "\n")
+            self._out.flush()
+        elif row.text not in self._noted:
+            self._note(f"! {row.text}")
 
     def _note(self, text: str) -> None:
         self._end_line()
         lines = printable(text).splitlines() or [""]
         room = max(width() - 1, 20)
-        short = [line if len(line) <= room else line[: room - 1] + "…" for line in lines] if text[:1] == "·" else lines
-        self._notes.write("".join(paint(line, "dim", stream=self._notes) + "\n" for line in short))
+        if text[:1] == "·":
+            lines = [line if len(line) <= room else line[: room - 1] + "…" for line in lines]
+        elif self._notes.isatty():
+            lines = wrapped("\n".join(lines)).splitlines()
+        self._notes.write("".join(paint(line, "dim", stream=self._notes) + "\n" for line in lines))
         self._notes.flush()
 
     def _end_line(self) -> None:
