@@ -10,7 +10,7 @@ from limpet.errors import ConfigError, NoModelError, UnreachableError
 from limpet.llm.profiles import owner_of, profile_of, service_at, services
 from limpet.types.profile import Profile
 
-CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet config set model provider/model`."
+CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet config set agent.model provider/model`."
 _ENV_ORDER = ("anthropic", "openai", "openrouter", "deepseek")
 
 
