@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import apsw
 
@@ -50,10 +51,16 @@ async def check_database(situation: Situation) -> list[Finding]:
     path = situation.home.database
     if not path.exists():
         return [Finding("database", "ok", f"{path} will be made when it is needed")]
+    if not os.access(path, os.R_OK | os.W_OK):
+        remedy = f"Make it yours (chown, chmod 600 {path}), or set LIMPET_HOME."
+        return [Finding("database", "broken", f"{path} may not be read and written by you", remedy)]
     try:
         faults = await asyncio.to_thread(_integrity, str(path))
-    except apsw.Error as error:
+    except (apsw.CorruptError, apsw.NotADBError) as error:
         faults = [str(error)]
+    except apsw.Error as error:
+        remedy = "Look at the disk, and at the permissions of the folder and of the files limpet.db*."
+        return [Finding("database", "broken", f"{path} cannot be read: {error}", remedy)]
     if faults != ["ok"]:
         remedy = "Copy it away, then restore a backup; copies from before upgrades lie beside it (*.bak)."
         return [Finding("database", "broken", f"{path} is damaged: {'; '.join(faults[:3])}", remedy)]

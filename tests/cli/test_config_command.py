@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from limpet.cli import run
+from limpet.config import check
+from limpet.config.schema import Settings
 
 
 def test_set_get_and_unset(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +66,7 @@ def test_validate_tells_what_is_wrong_and_where(home: Path, capsys: pytest.Captu
     home.mkdir()
     (home / "config.toml").write_text("[agent]\nlimits.steps = 'x'\n")
     assert run(["config", "validate"]) == 2
-    assert "config.toml, line 2, agent.limits.steps: expected int, got str" in capsys.readouterr().err
+    assert "config.toml, line 2, agent.limits.steps: expected a whole number, got text" in capsys.readouterr().err
 
 
 def test_path_and_the_option_config(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,3 +80,20 @@ def test_a_broken_file_stops_a_command_with_line_and_key(home: Path, capsys: pyt
     (home / "config.toml").write_text("[agent]\nmodel = \n")
     assert run(["config", "get"]) == 2
     assert "line 2, model: invalid value" in capsys.readouterr().err
+
+
+def test_a_named_file_that_is_not_there_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--config", str(home / "none.toml"), "config", "get", "agent.limits.steps"]) == 0
+    assert "none.toml does not exist" in capsys.readouterr().err
+
+
+def test_every_command_that_is_advised_names_a_setting_that_exists() -> None:
+    source = Path(__file__).parents[2]
+    texts = [path.read_text() for path in (source / "src").rglob("*.py")]
+    texts += [path.read_text() for path in [*(source / "docs").glob("*.md"), source / "README.md"]]
+    keys = {key for text in texts for key in re.findall(r"config (?:set|get|unset) ([a-z_]+(?:\.[a-z_{}]+)*)", text)}
+    known = [name.replace("<name>", "[^.]+") for name, _ in check.known_keys(Settings, "")]
+    strange = [
+        key for key in sorted(keys) if not any(re.match(name, key) or re.match(re.escape(key), name) for name in known)
+    ]
+    assert strange == []

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from limpet.checks import check_database
 from limpet.cli import run
 from limpet.cli.doctor import (
     CHECKS,
@@ -123,3 +124,24 @@ def test_the_workspace_is_judged(tmp_path: Path) -> None:
     for name, level in (("file", "broken"), ("link", "broken"), ("new", "ok")):
         (found,) = findings(check_workspace, tmp_path, f"[agent]\nworkspace = '{tmp_path / name}'\n")
         assert found.level == level
+
+
+def test_a_workspace_that_cannot_be_used_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "ws").write_text("")
+    found = findings(check_workspace, tmp_path, f'[agent]\nworkspace = "{tmp_path}/ws/below"\n')
+    assert [finding.level for finding in found] == ["broken"]
+    assert found[0].remedy
+
+
+def test_a_database_that_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "limpet.db").mkdir()
+    (finding,) = findings(check_database, tmp_path)
+    assert finding.level == "broken"
+    assert "damaged" not in finding.text
+    assert finding.remedy
+
+
+def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "limpet.db").write_bytes(b"this is no database at all" * 100)
+    (finding,) = findings(check_database, tmp_path)
+    assert "damaged" in finding.text

@@ -54,13 +54,13 @@ def test_the_long_name_of_a_variable_wins_over_the_short_one(tmp_path: Path) -> 
     [
         (
             '[agent]\nmodel = "x"\n\n[agent.limits]\nsteps = "many"\n',
-            "line 5, agent.limits.steps: expected int, got str",
+            "line 5, agent.limits.steps: expected a whole number, got text",
         ),
-        ("[agent]\nlimits = { steps = 0 }\n", "line 2, agent.limits.steps: expected int >= 1"),
-        ("[providers.me]\napi_key = 5\n", "line 2, providers.me.api_key: expected str, got int"),
-        ("agent.limits.minutes = true\n", "line 1, agent.limits.minutes: expected float, got bool"),
-        ('providers = "openai"\n', "line 1, providers: expected table, got str"),
-        ('[store]\ndurability = "none"\n', "line 2, store.durability: invalid enum value 'none'"),
+        ("[agent]\nlimits = { steps = 0 }\n", "line 2, agent.limits.steps: expected a whole number of at least 1"),
+        ("[providers.me]\napi_key = 5\n", "line 2, providers.me.api_key: expected text, got a whole number"),
+        ("agent.limits.minutes = true\n", "line 1, agent.limits.minutes: expected a number, got true or false"),
+        ('providers = "openai"\n', "line 1, providers: expected a table, got text"),
+        ('[store]\ndurability = "none"\n', "line 2, store.durability: expected one of full, normal"),
         ("[agent]\nmodel = gpt\n", "line 2, model: invalid value"),
         ('[agent]\nmodel = "x"\nmodel = "y"\n', "line 3, model: cannot overwrite a value"),
         ("[agent\n", "line 1, [agent: expected ']'"),
@@ -96,7 +96,7 @@ def test_an_unknown_key_warns_once_and_suggests(tmp_path: Path) -> None:
 
 
 def test_a_variable_that_does_not_fit_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"LIMPET_AGENT__LIMITS__STEPS: expected int"):
+    with pytest.raises(ConfigError, match=r"LIMPET_AGENT__LIMITS__STEPS: expected a whole number"):
         load_settings(tmp_path / "none", {"LIMPET_AGENT__LIMITS__STEPS": "lots"})
 
 
@@ -127,3 +127,36 @@ def test_line_of_finds_the_nearest_table() -> None:
     assert line_of(text, ("b", "x.y", "c", "d")) == 4
     assert line_of(text, ("b", "zz")) == 2
     assert line_of(text, ("nothing",)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("LIMPET_MODLE", "did you mean LIMPET_MODEL?"), ("LIMPET_HOMES", "did you mean LIMPET_HOME?"), ("LIMPET_ASK", "")],
+)
+def test_a_misspelt_variable_is_told(tmp_path: Path, name: str, words: str) -> None:
+    warnings = load_settings(tmp_path / "none.toml", {name: "x"}).warnings
+    assert words in "".join(warnings)
+    assert bool(warnings) == bool(words)
+
+
+def test_a_time_zone_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "none.toml", {"LIMPET_TIMEZONE": "Europe/Lisbon"}).warnings == ()
+    (warning,) = load_settings(tmp_path / "none.toml", {"LIMPET_TIMEZONE": "Mars/Olympus"}).warnings
+    assert "no time zone Mars/Olympus" in warning
+
+
+def test_a_variable_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="LIMPET_MODEL: not UTF-8"):
+        load_settings(tmp_path / "none.toml", {"LIMPET_MODEL": "openai/\udcff"})
+
+
+@pytest.mark.parametrize("text", ["[agent\n", "agent = 3\n", "version = 99\n"])
+def test_a_broken_file_comes_with_its_remedy(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, text), {})
+    assert caught.value.hint
+
+
+def test_a_file_below_a_file_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    assert not load_settings(tmp_path / "home" / "config.toml", {}).exists

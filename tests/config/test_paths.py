@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import stat
 from pathlib import Path
 
 import pytest
 
-from limpet.config.paths import Home, find_home, find_workspace, prepare_home, prepare_workspace
+from limpet.config.paths import Home, find_home, find_workspace, prepare_home, prepare_workspace, workspace_fault
 from limpet.errors import UserError, WorkspaceError
 
 
@@ -71,3 +73,23 @@ def test_what_is_no_workspace_says_what_it_is(tmp_path: Path) -> None:
         assert "agent.workspace" in caught.value.hint
     with pytest.raises(WorkspaceError, match="root of the file system"):
         prepare_workspace(Path("/"))
+
+
+@pytest.mark.parametrize("home", ["", "relative/folder"])
+def test_a_home_variable_that_names_no_place_is_not_followed(home: str) -> None:
+    assert find_home({"HOME": home}).root == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".limpet"
+
+
+def test_the_judgement_on_a_workspace_changes_nothing_and_is_that_of_its_making(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "none")
+    (tmp_path / "locked").mkdir(mode=0o555)
+    bad = [tmp_path / "file", tmp_path / "file" / "below", tmp_path / "link", tmp_path / "locked"]
+    for path in [*bad, tmp_path / "locked" / "new", Path("/"), tmp_path / "odd\udcff"]:
+        fault = workspace_fault(path)
+        assert fault
+        with pytest.raises(WorkspaceError) as caught:
+            prepare_workspace(path)
+        assert str(caught.value) == fault
+    assert workspace_fault(tmp_path / "new" / "deep") == ""
+    assert not (tmp_path / "new").exists()

@@ -55,9 +55,9 @@ def test_a_new_file_is_private_and_says_its_version(tmp_path: Path) -> None:
     ("key", "value", "words"),
     [
         (("agent", "modle"), "x", "no setting agent.modle"),
-        (("agent", "limits", "steps"), "0", "expected int >= 1"),
+        (("agent", "limits", "steps"), "0", "expected a whole number of at least 1"),
         (("agent",), "x", "is a table"),
-        (("store", "durability"), "maybe", "invalid enum value 'maybe'"),
+        (("store", "durability"), "maybe", "expected one of full, normal"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_changes(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from pathlib import Path
 
 import pytest
 
+from limpet.errors import WorkspaceError
 from limpet.prompt.templates import WORKSPACE_FILES, seed_workspace, template, workspace_template
 
 
@@ -22,6 +25,25 @@ def test_what_is_there_is_never_touched(tmp_path: Path) -> None:
     assert "BOOTSTRAP.md" not in written
     assert (tmp_path / "SOUL.md").read_text() == "mine"
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be written"):
+        seed_workspace(str(tmp_path / "none"), bootstrap=True)
+
+
+def test_a_file_that_could_not_be_written_whole_is_not_left(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(WorkspaceError, match="File too large"):
+            seed_workspace(str(tmp_path), bootstrap=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(tmp_path.iterdir()) == []
+    assert "AGENTS.md" in seed_workspace(str(tmp_path), bootstrap=False)
 
 
 @pytest.mark.parametrize(

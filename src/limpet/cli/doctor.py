@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from limpet.config.load import load_settings
 from limpet.config.machine import file_system_of, is_network, this_machine
-from limpet.config.paths import Home, find_workspace
+from limpet.config.paths import WORKSPACE_REMEDY, Home, find_workspace, workspace_fault
 from limpet.config.secrets import known_secrets, literal_secrets, resolve, secret_settings, too_short
 from limpet.errors import ConfigError, LimpetError
 
@@ -91,13 +91,15 @@ async def check_home(situation: Situation) -> list[Finding]:
     found = [Finding("home", "ok", f"{root} is writable")]
     if stat.S_IMODE(root.stat().st_mode) & 0o077:
         found = [Finding("home", "warning", f"others may look into {root}", f"chmod 700 {root}")]
-    if len(os.fsencode(home.run)) + 40 > SOCKET_PATH_LIMIT:
+    if len(os.fsencode(home.run)) + 40 > SOCKET_PATH_LIMIT and not os.path.isdir("/proc/self/fd"):
         remedy = "Set LIMPET_HOME to a folder with a shorter path."
         found.append(Finding("home", "warning", f"{home.run} is too long a path for sockets", remedy))
     free = os.statvfs(root)
     megabytes = free.f_bavail * free.f_frsize // 1_000_000
     if megabytes < 200:
-        found.append(Finding("home", "warning", f"only {megabytes} MB are free at {root}", "Make room."))
+        level: Level = "broken" if megabytes < 10 else "warning"
+        remedy = "Make room, or move the home: LIMPET_HOME names another folder."
+        found.append(Finding("home", level, f"only {megabytes} MB are free at {root}", remedy))
     return [*found, *_file_system(root)]
 
 
@@ -116,16 +118,10 @@ async def check_workspace(situation: Situation) -> list[Finding]:
     except ConfigError:
         return []  # check_config says it
     path = find_workspace(settings.agent.workspace, situation.home)
-    remedy = "Set another one: limpet config set agent.workspace PATH"
-    if path.is_symlink() and not path.exists():
-        return [Finding("workspace", "broken", f"{path} is a link to nothing", remedy)]
-    if not path.exists():
-        return [Finding("workspace", "ok", f"{path} will be made when it is needed")]
-    if not path.is_dir():
-        return [Finding("workspace", "broken", f"{path} is not a folder", remedy)]
-    if not os.access(path, os.W_OK | os.X_OK):
-        return [Finding("workspace", "broken", f"{path} is read-only", remedy)]
-    return [Finding("workspace", "ok", f"{path} is writable")]
+    if fault := workspace_fault(path):
+        return [Finding("workspace", "broken", fault.rstrip("."), WORKSPACE_REMEDY)]
+    state = "is writable" if path.exists() else "will be made when it is needed"
+    return [Finding("workspace", "ok", f"{path} {state}")]
 
 
 async def check_config(situation: Situation) -> list[Finding]:

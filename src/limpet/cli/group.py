@@ -47,6 +47,8 @@ class Invocation(Struct, frozen=True):
     def settings(self) -> Loaded:
         """The settings, after their warnings were said on standard error. Raises `ConfigError`."""
         loaded = load_settings(self.home().config, os.environ)
+        if not loaded.exists and (self.config or os.environ.get("LIMPET_CONFIG", "").strip()):
+            say(f"warning: {loaded.path} does not exist: all defaults are in force", error=True)
         for warning in loaded.warnings:
             say(f"warning: {warning}", error=True)
         return loaded

@@ -79,7 +79,8 @@ def _read(path: Path) -> bytes:
     limit = FILE_LIMIT if path.suffix.lower() in IMAGES else 1_000_000
     try:
         if not path.is_file():
-            raise InputError(f"{path} is not a file." if path.exists() else f"There is no file {path}.")
+            hint = 'To say something: limpet agent -m "…"; what stands alone is a file to attach.'
+            raise InputError(f"{path} is not a file." if path.exists() else f"There is no file {path}.", hint=hint)
         if path.stat().st_size > limit:
             raise InputError(f"{path} is larger than {limit:,} bytes.", hint="Put it into the workspace and say which.")
         return path.read_bytes()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -77,13 +77,36 @@ def _faults(value: object, kind: Any, key: Key) -> Iterator[Fault]:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        yield Fault(key, plain(str(error)))
+        yield Fault(key, plain(str(error), kind))
 
 
-def plain(message: str) -> str:
-    """The words of msgspec for people: "expected int, got str"."""
-    message = message.split(" - at `$")[0].replace("`", "").replace("object", "table")
-    return message[:1].lower() + message[1:]
+WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "null": "nothing",
+    "object": "a table",
+    "array": "a list",
+}
+"""The words of msgspec and of people."""
+
+
+def plain(message: str, kind: Any = None) -> str:
+    """The words of msgspec for people: "Expected `int`, got `str`" is "expected a whole number, got text"."""
+    if choices := _choices(kind):
+        return f"expected one of {', '.join(choices)}"
+    message = message.split(" - at `$")[0]
+    for word, meaning in WORDS.items():
+        message = message.replace(f"`{word}", f"`{meaning}").replace(f"| {word}", f"or {meaning}")
+    message = message.replace("`", "").replace(" >= ", " of at least ").replace(" <= ", " of at most ")
+    return message[:1].lower() + message[1:].replace(" > 0.0", " above 0")
+
+
+def _choices(kind: Any) -> list[str]:
+    """The texts that a setting of this type may be, where they are few."""
+    options = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    return [str(word) for option in options if get_origin(option) is Literal for word in get_args(option) if word]
 
 
 def from_text(key: Key, text: str) -> object:
@@ -96,11 +119,11 @@ def from_text(key: Key, text: str) -> object:
     if str in options:
         return text
     if struct_of(kind) or get_origin(kind) in (dict, list, tuple):
-        raise ValueError(f"{dotted(key)} is a table: set one of its keys")
+        raise ValueError("this is a table: set one of its keys")
     try:
         return msgspec.convert(text.strip(), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ValueError(plain(str(error))) from None
+        raise ValueError(plain(str(error), kind)) from None
 
 
 def nearest(key: Key) -> str:

@@ -22,6 +22,9 @@ SHORT_NAMES: Mapping[str, Key] = {
 """Variables with a name of their own. All others are `LIMPET_SECTION__KEY`, as in `LIMPET_AGENT__LIMITS__STEPS`."""
 
 
+MEND = "Correct the file, or move it away: without it all defaults are in force."
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """Settings with where they came from. `table` is the plain data, unknown keys included."""
 
@@ -44,12 +47,31 @@ def load_settings(path: Path, environ: Mapping[str, str]) -> Loaded:
         raise fault_error(found, path=path, text=text or "")
     for name, key in overlay_keys(environ):
         try:
-            table = put(table, key, check.from_text(key, environ[name]))
+            table = put(table, key, check.from_text(key, _clean(environ[name])))
         except ValueError as error:
             raise ConfigError(f"environment variable {name}: {error}", hint="Correct or unset it.") from None
     warnings += _strange_variables(environ)
     settings = msgspec.convert(table, Settings) if table else Settings()
+    if (zone := settings.user.timezone) and not _is_zone(zone):
+        warnings.append(f"user.timezone: there is no time zone {zone}; UTC is used (write it like Europe/Lisbon)")
     return Loaded(settings=settings, path=path, exists=text is not None, table=table, warnings=tuple(warnings))
+
+
+def _clean(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("not UTF-8") from None
+    return value
+
+
+def _is_zone(name: str) -> bool:
+    from zoneinfo import ZoneInfo  # only where one is set
+
+    try:
+        return bool(ZoneInfo(name).key)
+    except (KeyError, ValueError, OSError):
+        return False
 
 
 def read_text(path: Path) -> str | None:
@@ -57,15 +79,15 @@ def read_text(path: Path) -> str | None:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path):
             raise ConfigError(f"{path} is a link to nothing ({os.readlink(path)})") from None
         return None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}, line {line}: not UTF-8") from None
+        raise ConfigError(f"{path}, line {line}: not UTF-8", hint=MEND) from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+        raise ConfigError(f"{path} cannot be read: {error.strerror}", hint=MEND) from None
 
 
 def parse(text: str, path: Path) -> Table:
@@ -75,9 +97,9 @@ def parse(text: str, path: Path) -> Table:
     try:
         return migrate(tomllib.loads(text))
     except RecursionError:
-        raise ConfigError(f"{path}: nested too deeply") from None
+        raise ConfigError(f"{path}: nested too deeply", hint=MEND) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_syntax_message(str(error), path=path, text=text)) from None
+        raise ConfigError(_syntax_message(str(error), path=path, text=text), hint=MEND) from None
     except ConfigError as error:
         where = f"{path}, line {line_of(text, ('version',)) or 1}: "
         raise ConfigError(where + str(error), hint=error.hint) from None
@@ -134,7 +156,29 @@ def variable_key(name: str) -> Key:
     return tuple(part.lower() for part in name.removeprefix("LIMPET_").split("__"))
 
 
+OTHER_VARIABLES = ("LIMPET_HOME", "LIMPET_CONFIG")
+
+
 def _strange_variables(environ: Mapping[str, str]) -> list[str]:
+    """What is said of variables that look as if they were meant for us."""
+    return [*_misspelt(environ), *_no_settings(environ)]
+
+
+def _misspelt(environ: Mapping[str, str]) -> list[str]:
+    known = (*SHORT_NAMES, *OTHER_VARIABLES)
+    strange = [name for name in sorted(environ) if name.startswith("LIMPET_") and "__" not in name]
+    found: list[str] = []
+    for name in strange:
+        if name in known:
+            continue
+        import difflib  # only for mistakes: 5 ms
+
+        if near := difflib.get_close_matches(name, known, n=1, cutoff=0.85):
+            found.append(f"environment variable {name}: nothing reads it (did you mean {near[0]}?)")
+    return found
+
+
+def _no_settings(environ: Mapping[str, str]) -> list[str]:
     return [
         f"environment variable {name}: there is no setting {dotted(key)}{_suggest(key)}"
         for name in sorted(environ)

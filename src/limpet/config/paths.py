@@ -48,17 +48,33 @@ def find_home(environ: Mapping[str, str], *, config: str = "") -> Home:
     Raises `UserError` when the user's own folder is not known.
     """
     named = environ.get("LIMPET_HOME", "").strip()
-    root = _absolute(named or "~/.limpet")
+    root = _absolute(named or "~/.limpet", environ)
     file = config or environ.get("LIMPET_CONFIG", "").strip()
-    return Home(root=root, config=_absolute(file) if file else root / "config.toml")
+    return Home(root=root, config=_absolute(file, environ) if file else root / "config.toml")
 
 
-def _absolute(text: str) -> Path:
+def _absolute(text: str, environ: Mapping[str, str]) -> Path:
+    if text == "~" or text.startswith("~/"):
+        text = own_folder(environ) + text[1:]
     try:
         path = Path(text).expanduser()
     except RuntimeError as error:
         raise UserError(f"{text}: {error}", hint="Set LIMPET_HOME to a folder of your own.") from None
     return Path(os.path.abspath(path))  # not resolve(): a link stays the name that people know
+
+
+def own_folder(environ: Mapping[str, str]) -> str:
+    """The user's own folder: HOME, or what the system says where that is empty or relative. Raises `UserError`."""
+    named = environ.get("HOME", "")
+    if os.path.isabs(named):
+        return named.rstrip("/")
+    import pwd  # rare
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir.rstrip("/")
+    except KeyError:
+        hint = "Set HOME, or LIMPET_HOME to a folder of your own."
+        raise UserError("HOME is not set and the system does not know this user.", hint=hint) from None
 
 
 def prepare_home(home: Home) -> None:
@@ -91,27 +107,44 @@ def find_workspace(setting: str, home: Home) -> Path:
     return Path(os.path.abspath(home.root / path))
 
 
+def workspace_fault(path: Path) -> str:
+    """Why one cannot work in the folder `path`, as a sentence; empty when one can, or it can be made."""
+    try:
+        if path == Path(path.anchor):
+            return "The workspace must not be the root of the file system."
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            return f"The workspace {path} has a name that is not UTF-8."
+        if path.is_symlink() and not path.exists():
+            return f"The workspace {path} is a link to nothing ({os.readlink(path)})."
+        above = next((folder for folder in (path, *path.parents) if folder.exists()), path)
+        if not above.is_dir():
+            return f"The workspace {path} is {_what(path)}, not a folder."
+        if not _writable(above):
+            return f"The workspace {path} " + ("is read-only." if above == path else f"cannot be made in {above}.")
+    except OSError as error:
+        return f"The workspace {path} cannot be used: {error.strerror}."
+    return ""
+
+
+WORKSPACE_REMEDY = "Set another one: limpet config set agent.workspace PATH"
+
+
 def prepare_workspace(path: Path) -> bool:
     """Make sure that `path` is a folder one can work in; whether it is brand-new (made here, or empty).
 
     Raises `WorkspaceError` that says what it is instead.
     """
-    remedy = "Set another one: limpet config set agent.workspace PATH"
+    if fault := workspace_fault(path):
+        raise WorkspaceError(fault, hint=WORKSPACE_REMEDY)
     try:
-        if path.is_symlink() and not path.exists():
-            raise WorkspaceError(f"The workspace {path} is a link to nothing ({os.readlink(path)}).", hint=remedy)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         with os.scandir(path) as found:
-            fresh = next(found, None) is None
-    except (FileExistsError, NotADirectoryError):
-        raise WorkspaceError(f"The workspace {path} is {_what(path)}, not a folder.", hint=remedy) from None
+            return next(found, None) is None
     except OSError as error:
-        raise WorkspaceError(f"The workspace {path} cannot be used: {error.strerror}.", hint=remedy) from None
-    if not _writable(path):
-        raise WorkspaceError(f"The workspace {path} is read-only.", hint=remedy)
-    if path == Path(path.anchor):
-        raise WorkspaceError("The workspace must not be the root of the file system.", hint=remedy)
-    return fresh
+        fault = f"The workspace {path} cannot be used: {error.strerror}."
+        raise WorkspaceError(fault, hint=WORKSPACE_REMEDY) from None
 
 
 def _writable(path: Path) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from limpet.errors import WorkspaceError
+
 FOLDER = os.path.join(os.path.dirname(__file__), "templates")
 
 WORKSPACE_FILES = (
@@ -32,16 +34,32 @@ def workspace_template(file: str) -> str:
 def seed_workspace(workspace: str, *, bootstrap: bool) -> list[str]:
     """Write the files that are missing and never touch one that is there; gives the names written.
 
-    `bootstrap` (BOOTSTRAP.md too) is for a brand-new workspace only. Raises `OSError`.
+    `bootstrap` (BOOTSTRAP.md too) is for a brand-new workspace only. Raises `WorkspaceError`; a file that could not
+    be written whole is not left there, so that the next start writes it.
     """
     written: list[str] = []
     for name in WORKSPACE_FILES:
         if name == "BOOTSTRAP.md" and not bootstrap:
             continue
-        try:
-            with open(os.path.join(workspace, name), "x", encoding="utf-8") as file:
-                file.write(workspace_template(name) + "\n")
-        except FileExistsError:
-            continue
-        written.append(name)
+        if _write(os.path.join(workspace, name), workspace_template(name) + "\n"):
+            written.append(name)
     return written
+
+
+def _write(path: str, text: str) -> bool:
+    """Write a new file; False when there is one."""
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:
+                os.unlink(path)
+                raise
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise WorkspaceError(
+            f"{path} cannot be written: {error.strerror}.", hint="Make room there, or choose another workspace."
+        ) from None
+    return True

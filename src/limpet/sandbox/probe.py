@@ -39,7 +39,12 @@ def examine(*, enabled: bool = True, candidates: list[str] | None = None) -> San
     version = parents.version if parents else 0
     limits = holding(sandboxed=False, cgroup=version)
     if not enabled:
-        return SandboxReport("none", reason="the sandbox is switched off", remedy="Switch it on.", limits=limits)
+        return SandboxReport(
+            "none",
+            reason="the sandbox is switched off",
+            remedy="Switch it on: limpet config set tools.sandbox.mode auto",
+            limits=limits,
+        )
     path = fault = ""
     for path in bubblewrap.found() if candidates is None else candidates:
         fault = _try(path)
