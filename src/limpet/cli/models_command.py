@@ -26,7 +26,7 @@ def models() -> None:
     """What can be done about models."""
 
 
-@models.command("install-local")
+@models.command("install-local", short_help="Install the small embedded model (130 MB).")
 def install_local() -> None:
     """Install the embedded model (SmolLM2 135M, about 130 MB): it needs no key and no server, and is for trying out."""
     for module, arguments in PACKAGES:
