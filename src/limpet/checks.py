@@ -14,7 +14,10 @@ from limpet.llm.choose import choose
 from limpet.llm.local import true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
+from limpet.store.migrations import MIGRATIONS
 from limpet.wiring import model_settings
+
+NEWER = "newer"
 
 
 async def check_sandbox(situation: Situation) -> list[Finding]:
@@ -61,6 +64,9 @@ async def check_database(situation: Situation) -> list[Finding]:
     except apsw.Error as error:
         remedy = "Look at the disk, and at the permissions of the folder and of the files limpet.db*."
         return [Finding("database", "broken", f"{path} cannot be read: {error}", remedy)]
+    if faults[-1:] == [NEWER]:
+        remedy = "Update Limpet, or set LIMPET_HOME to another folder."
+        return [Finding("database", "broken", f"{path} was written by a newer Limpet", remedy)]
     if faults != ["ok"]:
         remedy = "Copy it away, then restore a backup; copies from before upgrades lie beside it (*.bak)."
         return [Finding("database", "broken", f"{path} is damaged: {'; '.join(faults[:3])}", remedy)]
@@ -73,6 +79,8 @@ def _integrity(path: str) -> list[str]:
         connection.set_busy_timeout(10_000)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         rows: list[tuple[str]] = connection.execute("PRAGMA quick_check(5)").fetchall()  # pyright: ignore
-        return [row[0] for row in rows]
+        (version,) = connection.execute("PRAGMA user_version").fetchall()[0]  # pyright: ignore
+        newer = int(version) > len(MIGRATIONS)  # pyright: ignore
+        return [*(row[0] for row in rows), *([NEWER] if newer else [])]
     finally:
         connection.close()

@@ -21,7 +21,7 @@ from limpet.cli.group import Invocation
 from limpet.config import schema
 from limpet.config.load import Loaded
 from limpet.config.machine import this_machine
-from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
+from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve
 from limpet.errors import LimpetError
 from limpet.llm.build import build
@@ -230,9 +230,10 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     async with AsyncExitStack() as stack:
         owner = Owner(str(home.run))
         stack.callback(owner.close)
-        store = Store.open(
-            str(home.database), process=owner.name, settings=StoreSettings(durability=settings.store.durability)
-        )
+        with private_files():
+            store = Store.open(
+                str(home.database), process=owner.name, settings=StoreSettings(durability=settings.store.durability)
+            )
         stack.push_async_callback(store.close)
         await close_orphans(store, owner)
         nudges = Nudges(owner, store)

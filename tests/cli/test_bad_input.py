@@ -13,8 +13,9 @@ import pytest
 
 from limpet.llm.embedded import find_embedded
 from limpet.llm.local import find_local
+from limpet.testing.fakes.openai import FakeOpenAI
 from limpet.testing.fakes.script import Reply, Seen
-from tests.cli.program import Ended, ask, environment, run
+from tests.cli.program import GUARD, Ended, ask, at, environment, run
 
 OK = Reply(text=("fine",))
 
@@ -158,3 +159,49 @@ def test_a_locale_without_letters_loses_none(tmp_path: Path) -> None:
     assert "Grüße 日本" in events[-1]["text"]
     exported = run(tmp_path, "sessions", "export", "--format", "jsonl", **poor)
     assert "Grüße 日本" in exported.out
+
+
+def test_conversations_are_for_their_owner_only(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    assert ask(tmp_path, [OK], "agent", "-m", "hi").code == 0
+    open_to_others = [path.name for path in tmp_path.glob("limpet.db*") if path.stat().st_mode & 0o077]
+    assert open_to_others == []
+
+
+def test_json_lines_in_every_case(tmp_path: Path) -> None:
+    for reply, code in ((OK, 0), (Reply(status=400, body={"error": {"message": "no"}}), 3)):
+        for message in ("hi", "/status", "/nosuch"):
+            ended = ask(tmp_path, [reply], "agent", "-m", message, "--json")
+            assert ended.code == (code if message == "hi" else 0)
+            assert all(json.loads(line)["event"] for line in ended.out.splitlines())
+    ended = ask(tmp_path, [OK], "agent", "-m", "hi", "@nowhere", "--json")
+    assert (ended.code, json.loads(ended.out.splitlines()[-1])["event"]) == (2, "error")
+
+
+def test_a_text_that_only_begins_with_a_slash_is_for_the_model(tmp_path: Path) -> None:
+    ended = ask(tmp_path, last_words, "agent", "-m", "/etc/hosts what is it?")
+    assert ended.out == "/etc/hosts what is it?\n"
+
+
+def test_a_home_with_a_very_long_path(tmp_path: Path) -> None:
+    home = tmp_path / ("d" * 100) / ("e" * 100)
+    assert ask(home, [OK], "agent", "-m", "hi").out == "fine\n"
+
+
+def test_a_reader_that_leaves_in_the_middle(tmp_path: Path) -> None:
+    command = '"$0" -m limpet agent -m hi --json | head -1'
+
+    async def main() -> tuple[bytes, bytes]:
+        async with FakeOpenAI([OK]) as server:
+            process = await asyncio.create_subprocess_exec(
+                *("/bin/sh", "-c", command, sys.executable),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=environment(tmp_path, **at(server)),
+            )
+            return await asyncio.wait_for(process.communicate(), GUARD)
+
+    out, err = asyncio.run(main())
+    assert json.loads(out)
+    assert b"Traceback" not in err

@@ -6,6 +6,7 @@ import asyncio
 import os
 from pathlib import Path
 
+import apsw
 import msgspec
 import pytest
 
@@ -145,3 +146,11 @@ def test_a_damaged_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "limpet.db").write_bytes(b"this is no database at all" * 100)
     (finding,) = findings(check_database, tmp_path)
     assert "damaged" in finding.text
+
+
+def test_a_database_of_a_newer_limpet_is_told(tmp_path: Path) -> None:
+    connection = apsw.Connection(str(tmp_path / "limpet.db"))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    (finding,) = findings(check_database, tmp_path)
+    assert (finding.level, "newer Limpet" in finding.text, bool(finding.remedy)) == ("broken", True, True)

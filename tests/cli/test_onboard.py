@@ -6,9 +6,12 @@ import stat
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from limpet.cli import run
+from limpet.cli.onboard import Answers, ask, decide
 from limpet.config.load import load_settings
+from limpet.config.paths import find_home
 
 
 def test_without_answers_it_makes_a_workspace_and_writes_no_settings(home: Path) -> None:
@@ -48,6 +51,32 @@ def test_running_again_changes_only_what_is_answered(home: Path) -> None:
     assert settings.providers["ollama"].base_url == "http://127.0.0.1:11434/v1"
     assert not (home / "workspace" / "BOOTSTRAP.md").exists()
     assert (home / "workspace" / "SOUL.md").read_text() == "mine"
+
+
+def test_running_again_keeps_a_server_of_ones_own(home: Path) -> None:
+    address = "http://10.0.0.7:8000/v1"
+    for name in ("mine", "ollama"):
+        assert run(["onboard", "--yes", "--provider", name, "--base-url", address]) == 0
+        assert run(["onboard", "--yes", "--provider", name, "--model", "small"]) == 0
+        assert load_settings(home / "config.toml", {}).settings.providers[name].base_url == address
+
+
+def test_enter_keeps_every_answer(home: Path, tmp_path: Path) -> None:
+    first = ["--name", "Ada", "--timezone", "Europe/Lisbon", "--provider", "mine", "--model", "small"]
+    assert run(["onboard", "--yes", *first, "--base-url", "http://10.0.0.7:8000/v1"]) == 0
+    before = load_settings(home / "config.toml", {}).settings
+    loaded = load_settings(home / "config.toml", {})
+    with CliRunner().isolation(input="\n" * 6):
+        answers = ask(Answers(), loaded)
+    assert decide(answers, find_home({"LIMPET_HOME": str(home)}), loaded)
+    assert run(["onboard", "--yes", "--provider", answers.provider, "--model", answers.model]) == 0
+    assert load_settings(home / "config.toml", {}).settings == before
+
+
+def test_a_time_zone_that_does_not_exist_is_asked_for_again(home: Path) -> None:
+    loaded = load_settings(home / "config.toml", {})
+    with CliRunner().isolation(input="Ada\nAtlantis\nEurope/Lisbon\n\nlater\n"):
+        assert ask(Answers(), loaded).timezone == "Europe/Lisbon"
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,19 @@ class Running:
 class Typing:
     """A person at a terminal."""
 
-    def __init__(self, terminal: int) -> None:
+    def __init__(self, terminal: int, process: int) -> None:
         self.terminal = terminal
+        self.process = process
         self.found = b""
 
     def type(self, text: str) -> None:
         os.write(self.terminal, text.encode())
+
+    async def prompted(self) -> None:
+        """Wait until the terminal hands Ctrl-C over as a key, which is after the prompt is drawn."""
+        async with asyncio.timeout(GUARD):
+            while termios.tcgetattr(self.terminal)[3] & termios.ICANON:
+                await asyncio.sleep(0.02)
 
     async def until(self, text: str) -> None:
         """Wait until the screen has shown `text` since the last time."""
@@ -87,7 +94,7 @@ async def typing(home: Path, server: FakeOpenAI, *arguments: str) -> AsyncGenera
     )
     os.close(theirs)
     try:
-        yield Typing(ours)
+        yield Typing(ours, process.pid)
         assert await asyncio.wait_for(process.wait(), GUARD) == 0
     finally:
         if process.returncode is None:
@@ -176,9 +183,35 @@ def test_ctrl_c_on_a_terminal(tmp_path: Path) -> None:
             person.type("quick\r")
             await person.until("quick answer")
             await person.until("> ")
+            person.type("exit\r")
+
+    asyncio.run(main())
+
+
+def test_ctrl_c_twice_at_the_prompt_leaves(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, typing(tmp_path, server, "chat") as person:
+            await person.until("> ")
+            await person.prompted()
             person.type("\x03")
             await person.until("once more")
+            await person.until("> ")
+            await person.prompted()
             person.type("\x03")
+
+    asyncio.run(main())
+
+
+def test_a_late_ctrl_c_does_not_end_the_conversation(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, typing(tmp_path, server, "chat") as person:
+            await person.until("> ")
+            for _ in range(3):
+                person.type("quick\r")
+                await person.until("quick answer")
+                os.kill(person.process, signal.SIGINT)
+                await person.until("> ")
+            person.type("exit\r")
 
     asyncio.run(main())
 
@@ -196,6 +229,7 @@ def test_ctrl_c_at_a_question_is_no_and_stops_the_turn(tmp_path: Path) -> None:
             await person.until("> ")
             person.type("go\r")
             await person.until("[y/N]")
+            await person.prompted()
             person.type("\x03")
             await person.until("Stopped.")
             await person.until("> ")

@@ -46,7 +46,7 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     entrance = Entrance(emit=view.emit, approvals=approvals, model=model, agent=agent)
     async with opener(invocation)(invocation, entrance) as services:
         talk = Talk(services, session, view.reply, model=model)
-        with talk.interruptible():
+        with talk.interruptible(person=person):
             await services.models.get(talk.conversation.model_reference())
             if person:
                 say(wrapped(GREETING), error=True)

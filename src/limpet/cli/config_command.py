@@ -22,7 +22,7 @@ def config() -> None:
     """Read and change settings. Keys are dotted: agent.model, providers.openai.api_key."""
 
 
-@config.command()
+@config.command(short_help="Print what is in force.")
 @click.argument("key", type=WORDS, default="")
 @click.option("--show-secrets", is_flag=True, help="Print secret values that stand in the file.")
 @click.pass_obj

@@ -102,7 +102,7 @@ def load(target: str) -> object:
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", metavar="PATH", default="", help="Read settings from PATH instead of ~/.limpet/config.toml.")
-@click.option("--verbose", is_flag=True, help="Log what happens to standard error.")
+@click.option("--verbose", is_flag=True, help="Log to standard error. Warnings are kept in logs/limpet.log anyway.")
 @click.version_option(__version__, "-V", "--version", prog_name="limpet", message="%(prog)s %(version)s")
 @click.pass_context
 def _limpet(context: click.Context, config: str, verbose: bool) -> None:

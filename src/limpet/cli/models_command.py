@@ -141,7 +141,7 @@ def alias(invocation: Invocation, name: str, reference: str) -> None:
     say(f"{name} is {reference}.")
 
 
-@models.command("install-local")
+@models.command("install-local", short_help="Install the small embedded model (130 MB).")
 def install_local() -> None:
     """Install the embedded model (SmolLM2 135M, about 130 MB): it needs no key and no server, and is for trying out."""
     for module, arguments in PACKAGES:

@@ -10,9 +10,10 @@ import click
 from msgspec import Struct
 
 from limpet.cli.group import WORDS, Invocation
-from limpet.cli.terminal import say
+from limpet.cli.terminal import say, wrapped
 from limpet.config.load import Loaded
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
+from limpet.config.schema import ProviderSettings
 from limpet.config.table import Key
 from limpet.config.write import set_values, write_atomically
 from limpet.errors import InputError
@@ -70,7 +71,7 @@ def onboard(invocation: Invocation, yes: bool, **options: str) -> None:
     if not yes and sys.stdin.isatty():
         answers = ask(answers, loaded)
     prepare_home(home)
-    values = decide(answers, home)
+    values = decide(answers, home, loaded)
     workspace = find_workspace(answers.workspace or loaded.settings.agent.workspace, home)
     written = seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
     if values:
@@ -82,20 +83,39 @@ def onboard(invocation: Invocation, yes: bool, **options: str) -> None:
 
 def ask(answers: Answers, loaded: Loaded) -> Answers:
     """The answers, with what the options left open asked on the terminal. Enter keeps what is shown."""
-    say("Enter keeps what is shown in brackets. Nothing is written before the last answer.")
+    say(wrapped("Enter keeps what is shown in brackets. Nothing is written before the last answer."))
     user, agent = loaded.settings.user, loaded.settings.agent
     name = answers.name or _prompt("Your name", user.name)
-    timezone = answers.timezone or _prompt("Time zone (empty: the system's)", user.timezone)
+    timezone = answers.timezone or _ask_zone(user.timezone)
     workspace = answers.workspace or _prompt("Workspace (empty: in Limpet's home)", agent.workspace)
     provider = answers.provider or _prompt(f"Model provider ({', '.join(PROVIDERS)})", likely_provider(loaded))
+    known = configured(loaded, provider)
     api_key = answers.api_key
     if not api_key and provider in KEY_VARIABLES and not os.environ.get(KEY_VARIABLES[provider]):
-        api_key = click.prompt(f"Key for {provider} (not shown)", default="", show_default=False, hide_input=True)
-    base_url = answers.base_url or LOCAL_SERVERS.get(provider, "")
+        keep = "Enter keeps the one there is" if known.api_key else "not shown"
+        api_key = click.prompt(f"Key for {provider} ({keep})", default="", show_default=False, hide_input=True)
+    base_url = answers.base_url
     if not base_url and provider not in PROVIDERS:
-        base_url = _prompt("Address of the server, ending in /v1", "")
-    model = answers.model or ("" if provider == LATER else _prompt("Model (empty: Limpet chooses)", ""))
+        base_url = _prompt("Address of the server, ending in /v1", known.base_url)
+    model = answers.model
+    if not model and provider != LATER:
+        named, _, usual = agent.model.partition("/")
+        model = _prompt("Model (empty: Limpet chooses)", usual if named == provider else "")
     return Answers(name, timezone, workspace, provider, api_key, base_url, model)
+
+
+def configured(loaded: Loaded, provider: str) -> ProviderSettings:
+    """What the settings say of `provider` already."""
+    return loaded.settings.providers.get(provider, ProviderSettings())
+
+
+def _ask_zone(default: str) -> str:
+    """A time zone that exists, asked for until it is one."""
+    while True:
+        try:
+            return checked_zone(_prompt("Time zone (empty: the system's)", default))
+        except InputError as error:
+            say(error.present(), error=True)
 
 
 def _prompt(text: str, default: str) -> str:
@@ -109,7 +129,7 @@ def likely_provider(loaded: Loaded) -> str:
     return next((name for name, variable in KEY_VARIABLES.items() if os.environ.get(variable)), LATER)
 
 
-def decide(answers: Answers, home: Home) -> dict[Key, object]:
+def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
     """What goes into the file. A key that was typed goes into a file of its own. Raises `InputError`."""
     values: dict[Key, object] = {}
     for key, value in (
@@ -121,7 +141,7 @@ def decide(answers: Answers, home: Home) -> dict[Key, object]:
             values[key] = value
     provider = answers.provider
     if provider and provider != LATER:
-        base_url = answers.base_url or LOCAL_SERVERS.get(provider, "")
+        base_url = answers.base_url or configured(loaded, provider).base_url or LOCAL_SERVERS.get(provider, "")
         if provider not in PROVIDERS and not base_url:
             raise InputError(f"{provider} is no provider Limpet knows.", hint="Give its address: --base-url URL")
         if base_url:

@@ -54,7 +54,7 @@ def show_command(invocation: Invocation, session: str) -> None:
         say(markdown(entries.load(connection, row.id)), end="")
 
 
-@sessions_group.command("export")
+@sessions_group.command("export", short_help="Write one conversation out.")
 @click.argument("session", type=WORDS, default="main")
 @click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the terminal.")

@@ -34,6 +34,7 @@ class Talk:
         self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
         self._show = show
         self._busy = False
+        self._person = self._passes = False
         self._ending: BaseException | None = None
 
     async def catch_up(self) -> None:
@@ -65,13 +66,15 @@ class Talk:
         return errors.exit_code_of(turn.error.partition(":")[0])
 
     @contextmanager
-    def interruptible(self) -> Generator[None]:
+    def interruptible(self, *, person: bool = False) -> Generator[None]:
         """While this lasts Ctrl-C stops the turn; twice, or where there is none, it ends the program (130).
 
+        With a `person` at a prompt the first one between two turns is let pass: it was meant for a turn just over.
         The third one in a row ends it at once, whatever it does: what is in the log stays.
         """
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
+        self._passes = self._person = person
         before = signal.getsignal(signal.SIGINT)
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):
             loop.add_signal_handler(signal.SIGINT, self._interrupt, task)
@@ -88,6 +91,8 @@ class Talk:
         control = self.conversation.control
         if control is not None and not control.stopped:
             self.conversation.stop()
+        elif not self._busy and self._passes:
+            self._passes = False
         elif isinstance(self._ending, KeyboardInterrupt):
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             signal.raise_signal(signal.SIGINT)
@@ -106,7 +111,7 @@ class Talk:
         except asyncio.CancelledError:
             raise self._why(task) from None
         finally:
-            self._busy = False
+            self._busy, self._passes = False, self._person
 
     def _why(self, task: asyncio.Task[object]) -> BaseException:
         """What the cancellation of `task` means: Ctrl-C, or what whoever cancelled it wants."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
@@ -89,6 +90,16 @@ def prepare_home(home: Home) -> None:
             raise UserError(f"{folder} cannot be made: {error.strerror}.", hint=remedy) from None
         if not os.access(folder, os.W_OK | os.X_OK):
             raise UserError(f"{folder} is not writable.", hint=remedy)
+
+
+@contextmanager
+def private_files() -> Generator[None]:
+    """New files are for this user only while the block runs. For the start of a process, before it has threads."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def find_workspace(setting: str, home: Home) -> Path:
