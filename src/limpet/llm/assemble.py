@@ -80,13 +80,14 @@ class Assembler:
             return self._show(piece)
         return self._act(self._filter.feed(self._halves.feed(piece)))
 
-    def sign(self, signature: str, *, close: bool = True) -> None:
-        """A signature for the newest block of text; what comes after `close` is a block of its own."""
-        for block in reversed(self._blocks):
-            if isinstance(block, _Text):
-                block.signature = block.signature or signature
-                self._closed = close
-                return
+    def sign(self, signature: str) -> bool:
+        """A signature for the newest block if that is text, which it ends; False when it is none."""
+        block = self._blocks[-1] if self._blocks else None
+        if not isinstance(block, _Text) or self._closed:
+            return False
+        block.signature = signature
+        self._closed = True
+        return True
 
     def thinking(self, piece: str, *, signature: str = "", redacted: str = "", begin: bool = False) -> list[ModelEvent]:
         """More reasoning; `begin` starts a block of its own. A signature belongs to the newest block."""
