@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
@@ -202,7 +202,7 @@ class _Event(Struct):
     item: _Item | None = None
     response: _Response | None = None
     error: object = None
-    object: str | None = None
+    kind: str | None = field(default=None, name="object")
 
 
 def usage_of(wire: _Usage, profile: Profile) -> Usage:
@@ -236,7 +236,7 @@ class _Reader:
         """The events of one event, and whether it held content. Raises what a failure means."""
         try:
             event = decode_json(data, _Event)
-            if event.object == "response":  # a server that does not stream
+            if event.kind == "response":  # a server that does not stream
                 event = _Event(type="response.completed", response=decode_json(data, _Response))
         except msgspec.DecodeError as error:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
