@@ -108,11 +108,10 @@ def _lower(parameters: bytes, dialect: Spoken) -> _Lowered:
         walk = Walk(root, dialect)
         schema = walk.root()
     except NotStrict:
-        walk = Walk(root, "openai")
-        schema = walk.root()
+        return _lower(parameters, "openai")
     except Hopeless as reason:
         return _Lowered(Raw(b"{}"), False, True, False, str(reason))
     except RecursionError:
         return _Lowered(Raw(b"{}"), False, True, False, "its schema is nested too deep")
-    strict = walk.dialect == "strict"
+    strict = dialect == "strict"
     return _Lowered(Raw(msgspec.json.encode(schema)), strict, not schema.get("properties"), walk.changed)

@@ -121,9 +121,8 @@ class Walk:
             schema = {}
         if "$ref" in schema:
             return self._reference(schema)
-        if parts := array(schema.get("allOf")):
-            rest = {key: item for key, item in schema.items() if key != "allOf"}
-            return self._node(merged([*(self._followed(part) for part in parts), rest]))
+        if "allOf" in schema:
+            return self._together(schema)
         union = array(schema.get("anyOf")) or array(schema.get("oneOf"))
         kinds = kinds_of(schema)
         if union and not record(schema.get("properties")):
@@ -139,6 +138,19 @@ class Walk:
             return self._union({"description": schema.get("description")}, options, kinds=[])
         made = self._typed(schema, solid[0] if solid else "null" if null else "", notes=notes)
         return self._nullable(made) if null and solid else made
+
+    def _together(self, schema: Json) -> Json:
+        parts = array(schema["allOf"])
+        rest = {key: item for key, item in schema.items() if key != "allOf"}
+        names = [str(part["$ref"]) for part in map(record, parts) if part is not None and "$ref" in part]
+        cut = next((name for name in names if self._open.count(name) >= REPEATS or self._nodes > _BUDGET), "")
+        if cut:
+            return self._cut(cut, rest)
+        self._open += names
+        try:
+            return self._node(merged([*(self._followed(part) for part in parts), rest]))
+        finally:
+            del self._open[len(self._open) - len(names) :]
 
     def _typed(self, schema: Json, kind: str, *, notes: list[str]) -> Json:
         if kind == "object":
@@ -226,17 +238,19 @@ class Walk:
             return self._nullable(made) if null else made
         made = [self._node(option) for option in solid]
         if self.dialect == "gemini":  # nothing may stand beside anyOf there
-            first = made[0] if made else {"type": "string"}
-            first = {**first, "description": _sentence(description, [str(first.get("description") or "")])}
+            flat = [inner for option in made for inner in _alternatives(option)] or [{"type": "string"}]
+            first = {**flat[0], "description": _sentence(description, [str(flat[0].get("description") or "")])}
             if null:
                 first["nullable"] = True
-            return {"anyOf": [{key: value for key, value in first.items() if value}, *made[1:]]}
+            return {"anyOf": [{key: value for key, value in first.items() if value}, *flat[1:]]}
         result: Json = {"anyOf": [*made, {"type": "null"}] if null else made}
         return {"description": description, **result} if description else result
 
     def _nullable(self, made: Json) -> Json:
         if self.dialect == "gemini":
-            return {**made, "nullable": True}
+            first, *others = _alternatives(made)
+            first = {**first, "nullable": True}
+            return {"anyOf": [first, *others]} if others else first
         kind = made.get("type")
         if isinstance(kind, str) and self.dialect != "moonshot" and "enum" not in made and "const" not in made:
             return {**made, "type": [kind, "null"]}
@@ -259,16 +273,24 @@ class Walk:
         if target is None:
             return self._node({**rest, "description": _sentence(rest.get("description"), [f"see {name}"])})
         if self._open.count(name) >= REPEATS or self._nodes > _BUDGET:
-            kind = next(iter(kinds_of(target)), "object")
-            if self.dialect == "strict":
-                raise NotStrict
-            said = [str(target.get("description") or ""), f"nested like {name.rpartition('/')[2] or 'the whole'}"]
-            return self._node({"type": kind, "description": _sentence(rest.get("description"), said)})
+            return self._cut(name, rest)
         self._open.append(name)
         try:
             return self._node(merged([target, rest]))
         finally:
             self._open.pop()
+
+    def _cut(self, name: str, rest: Json) -> Json:
+        """Where a reference inside of itself ends: its type, and in words what it is like."""
+        if self.dialect == "strict":
+            raise NotStrict
+        target = resolve(self._root, name) or {}
+        said = [
+            str(target.get("description") or ""),
+            f"nested like {name.rpartition('/')[2].strip('#') or 'the whole'}",
+        ]
+        kind = next(iter(kinds_of(target)), "object")
+        return self._node({"type": kind, "description": _sentence(rest.get("description"), said)})
 
     def _finish(self, result: Json, schema: Json, notes: list[str]) -> Json:
         """Description, bounds and the rest of `schema` into `result`; what the dialect has no word for in words."""
@@ -288,6 +310,11 @@ class Walk:
         if key == "format" and self.dialect == "gemini":
             return value in _FORMATS.get(str(result.get("type")), ())
         return True
+
+
+def _alternatives(made: Json) -> list[Json]:
+    """What a made schema allows, one by one."""
+    return [record(option) or {} for option in array(made.get("anyOf"))] or [made]
 
 
 def _fitting(schema: Json, kind: str) -> Json:
