@@ -7,6 +7,7 @@ import pytest
 from msgspec import structs
 
 from limpet.errors import ConfigError, ContextOverflowError, CredentialError, RateLimitError, UpstreamError
+from limpet.llm.aws import Signer
 from limpet.testing.fakes import Call, FakeBedrock, Reply
 from limpet.testing.fakes.bedrock import ACCESS_KEY, SECRET_KEY
 from limpet.testing.wires import answer_of, ask, tool, user, wire_at
@@ -157,8 +158,8 @@ def test_faults_become_the_error_that_says_what_to_do(reply: Reply, kind: type[E
         exchange([reply], ask())
 
 
-def test_the_region_is_that_of_the_address():
-    from limpet.llm.aws import Signer
-
-    address = "https://bedrock-runtime.ap-southeast-2.amazonaws.com"
-    assert asyncio.run(Signer("bedrock").region(address)) == "ap-southeast-2"
+def test_the_region_is_the_configured_one_and_in_a_signature_that_of_the_address(credentials):
+    signer = Signer("bedrock")
+    assert asyncio.run(signer.region()) == "eu-west-1"
+    address = "https://bedrock-runtime.ap-southeast-2.amazonaws.com/model/x/converse-stream"
+    assert "/ap-southeast-2/bedrock/" in asyncio.run(signer.headers(address, [b"{}"]))["Authorization"]

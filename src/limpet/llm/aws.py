@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -46,11 +47,10 @@ class Signer:
             digest.update(part)
         return await asyncio.to_thread(self._sign, url, digest.hexdigest())
 
-    async def region(self, base_url: str = "") -> str:
-        """The region of the address, of the configuration, or us-east-1."""
-        if found := _HOST.match(base_url):
-            return found[1]
-        return self._region or await asyncio.to_thread(self._configured)
+    async def region(self) -> str:
+        """The region of the environment or of the profile, else us-east-1."""
+        named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")  # known without botocore
+        return self._region or named or await asyncio.to_thread(self._configured)
 
     def _opened(self) -> Session:
         if self._session is None:

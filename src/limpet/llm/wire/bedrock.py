@@ -299,7 +299,7 @@ class _Reader:
 
 
 class Bedrock:
-    """A `Model` at Amazon Bedrock. Without a `profile.base_url` it is the endpoint of the configured region."""
+    """A `Model` at Amazon Bedrock. `{region}` in `profile.base_url` stands for the configured region."""
 
     def __init__(
         self,
@@ -341,8 +341,8 @@ class Bedrock:
 
     async def _address(self) -> str:
         base = self._profile.base_url
-        if not base:
-            base = f"https://bedrock-runtime.{await self._signer.region()}.amazonaws.com"
+        if "{region}" in base:
+            base = base.replace("{region}", await self._signer.region())
         return address_of(msgspec.structs.replace(self._profile, base_url=base), _PATH)
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
