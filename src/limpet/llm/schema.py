@@ -98,12 +98,14 @@ class Offers:
 
 @lru_cache(maxsize=2_048)
 def _lower(parameters: bytes, dialect: Spoken) -> _Lowered:
-    from limpet.llm.schema_down import Hopeless, NotStrict, Walk  # once for each tool of a process
-
     try:
         root: object = msgspec.json.decode(parameters)
     except msgspec.DecodeError as error:
         return _Lowered(Raw(b"{}"), False, True, False, f"its schema is no JSON ({error})")
+    if dialect in ("openai", "anthropic") and _is_plain(parameters, on_top=True):
+        return _Lowered(Raw(parameters), False, False, False)
+    from limpet.llm.schema_down import Hopeless, NotStrict, Walk  # our own tools do without
+
     try:
         walk = Walk(root, dialect)
         schema = walk.root()
@@ -115,3 +117,31 @@ def _lower(parameters: bytes, dialect: Spoken) -> _Lowered:
         return _Lowered(Raw(b"{}"), False, True, False, "its schema is nested too deep")
     strict = dialect == "strict"
     return _Lowered(Raw(msgspec.json.encode(schema)), strict, not schema.get("properties"), walk.changed)
+
+
+class _Plain(Struct, forbid_unknown_fields=True):
+    """The schemas that our own tools have, which OpenAI and Anthropic take as they are."""
+
+    type: Literal["string", "integer", "number", "boolean", "object", "array"]
+    properties: dict[str, Raw] | None = None
+    items: Raw = Raw()
+    required: list[str] = []
+    description: str = ""
+    enum: list[str] | None = None
+    default: object = None
+
+
+def _is_plain(value: bytes | Raw, *, on_top: bool = False) -> bool:
+    try:
+        schema = msgspec.json.decode(value, type=_Plain)
+    except msgspec.DecodeError:
+        return False
+    if on_top and schema.type != "object":
+        return False
+    if schema.type == "array" and not _is_plain(schema.items):
+        return False
+    properties = schema.properties
+    if properties is None:
+        return schema.type != "object"
+    named = all(name.isascii() and name.isidentifier() and len(name) <= 64 for name in properties)
+    return named and set(schema.required) <= set(properties) and all(map(_is_plain, properties.values()))
