@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from limpet.llm.names import address_of, key_of
 from limpet.llm.profiles import owner_of, profile_of, service_at, services, with_window
 
 
@@ -73,3 +74,19 @@ def test_the_smallest_known_window_counts():
 @pytest.mark.parametrize(("model", "owner"), [("gpt-4o", "openai"), ("Claude-opus-5", "anthropic"), ("llama3", "")])
 def test_bare_names_have_owners(model: str, owner: str):
     assert owner_of(model) == owner
+
+
+def test_services_with_wires_and_addresses_of_their_own():
+    gemini = profile_of("gemini", "gemini-3.1-pro")
+    assert (gemini.wire, gemini.thinking, bool(gemini.call_signature)) == ("gemini", "effort_only", True)
+    assert profile_of("bedrock", "us.anthropic.claude-x").wire == "bedrock"
+    azure = profile_of("azure", "my-deployment", base_url="https://me.openai.azure.com/")
+    url = "https://me.openai.azure.com/openai/deployments/my-deployment/chat/completions?api-version=2025-04-01-preview"
+    assert address_of(azure, "/chat/completions") == url
+    assert key_of(azure, "k") == {"api-key": "k"}
+
+
+def test_what_models_want_of_their_history_wherever_they_run():
+    assert profile_of("openrouter", "mistralai/x").id_length == 9
+    kimi = profile_of("openrouter", "moonshotai/kimi-k3")
+    assert (kimi.reasoning_pad, kimi.schema) == (" ", "moonshot")

@@ -7,7 +7,8 @@ from msgspec import Raw, structs
 
 from limpet.errors import ContextOverflowError, CredentialError, RateLimitError, UpstreamError
 from limpet.llm.http import Http
-from limpet.llm.wire.anthropic import Anthropic, call_id
+from limpet.llm.names import call_id
+from limpet.llm.wire.anthropic import Anthropic
 from limpet.testing.fakes import Call, FakeAnthropic, Reply, Rules
 from limpet.testing.wires import MemoryBlobs, answer_of, ask, collect, tool, user, wire_at
 from limpet.types.content import Image, Opaque, Text, Thinking, ToolCall

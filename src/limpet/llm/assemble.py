@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from limpet.llm.arguments import CUT_OFF, settle
+from limpet.llm.names import tool_name
+from limpet.llm.schema import restore
 from limpet.llm.unicode import Halves, clean, clean_json
 from limpet.types.content import AssistantBlock, Text, Thinking, ToolCall
 from limpet.types.event import AnswerReset, ModelEvent, TextDelta, ThinkingDelta
@@ -33,6 +35,7 @@ NO_NAME = "the call names no tool"
 class _Text(Struct):
     parts: list[str]
     halves: Halves
+    signature: str = ""
 
 
 class _Thinking(Struct):
@@ -60,10 +63,12 @@ class Assembler:
 
     def __init__(self, profile: Profile, tools: tuple[ToolSpec, ...] = ()) -> None:
         self._profile = profile
+        self._tools = tools
         self._blocks: list[_Text | _Thinking | _Call] = []
         self._slots: dict[int, _Call] = {}
         self._filter = _filter_for(profile, tools)
         self._halves = Halves()
+        self._closed = False
 
     @property
     def empty(self) -> bool:
@@ -74,6 +79,15 @@ class Assembler:
         if self._filter is None:
             return self._show(piece)
         return self._act(self._filter.feed(self._halves.feed(piece)))
+
+    def sign(self, signature: str) -> bool:
+        """A signature for the newest block if that is text, which it ends; False when it is none."""
+        block = self._blocks[-1] if self._blocks else None
+        if not isinstance(block, _Text) or self._closed:
+            return False
+        block.signature = signature
+        self._closed = True
+        return True
 
     def thinking(self, piece: str, *, signature: str = "", redacted: str = "", begin: bool = False) -> list[ModelEvent]:
         """More reasoning; `begin` starts a block of its own. A signature belongs to the newest block."""
@@ -112,13 +126,13 @@ class Assembler:
                     rest = block.halves.finish()
                     text = "".join(block.parts) + rest
                     events += [TextDelta(rest)] if rest else []
-                    blocks += [Text(text)] if text.strip() else []
+                    blocks += [Text(text, clean(block.signature))] if text.strip() else []
                 case _Thinking():
                     text = "".join(block.parts) + block.halves.finish()
                     if text or block.signature or block.redacted:
                         blocks.append(Thinking(text, clean(block.signature), clean(block.redacted)))
                 case _Call():
-                    blocks.append(_settled(block, stop, taken=taken))
+                    blocks.append(self._named(_settled(block, stop, taken=taken)))
         if stop == "stop" and any(isinstance(block, ToolCall) for block in blocks):
             stop = "tool_calls"
         elif stop == "tool_calls" and not any(isinstance(block, ToolCall) for block in blocks):
@@ -126,11 +140,20 @@ class Assembler:
         producer = self._profile.producer
         return events, AssistantMessage(content=tuple(blocks), producer=producer, stop=stop, usage=usage)
 
+    def _named(self, call: ToolCall) -> ToolCall:
+        """The call as the tool's own schema names things."""
+        tool = next((tool for tool in self._tools if tool_name(tool.name) == call.name), None)
+        if tool is None:
+            return call
+        arguments = restore(call.arguments, tool, self._profile)
+        return msgspec.structs.replace(call, name=tool.name, arguments=arguments)
+
     def _show(self, piece: str) -> list[ModelEvent]:
         last = self._blocks[-1] if self._blocks else None
-        if not isinstance(last, _Text):
+        if not isinstance(last, _Text) or (self._closed and piece):
             if not piece:
                 return []
+            self._closed = False
             last = _Text([], Halves())
             self._blocks.append(last)
         piece = last.halves.feed(piece)

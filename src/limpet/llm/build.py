@@ -7,6 +7,7 @@ from limpet.llm.http import Deadlines, Http
 from limpet.llm.metered import Metered
 from limpet.llm.retry import Patience, Retrying
 from limpet.types.ports import Blobs, Meter, Model
+from limpet.types.profile import Profile
 
 LOCAL_FACTOR = 5.0
 
@@ -20,23 +21,28 @@ def build(
     patience: Patience = Patience(),  # noqa: B008 (frozen)
 ) -> Model:
     """The model to hand to the loop. Nothing is connected or loaded before its first request; `close` it at the end."""
-    model = _wire(choice, blobs, deadlines=deadlines)
+    model = wire_of(choice.profile, choice.key, blobs=blobs, deadlines=deadlines)
     if meter is not None:
         model = Metered(model, meter=meter)
     return Retrying(model, patience=patience)
 
 
-def _wire(choice: Choice, blobs: Blobs | None, *, deadlines: Deadlines) -> Model:
-    profile = choice.profile
+def wire_of(profile: Profile, key: str, *, blobs: Blobs | None, deadlines: Deadlines) -> Model:
+    """The bare wire that `profile` names. Only its module is imported."""
     if profile.wire == "embedded":
         from limpet.llm.embedded import Embedded
 
         return Embedded(profile)
     http = Http(profile.provider, deadlines=deadlines.times(LOCAL_FACTOR) if profile.local else deadlines)
-    if profile.wire == "anthropic":
-        from limpet.llm.wire.anthropic import Anthropic
-
-        return Anthropic(profile, key=choice.key, http=http, blobs=blobs)
-    from limpet.llm.wire.openai_chat import OpenAIChat
-
-    return OpenAIChat(profile, key=choice.key, http=http, blobs=blobs)
+    match profile.wire:
+        case "anthropic":
+            from limpet.llm.wire.anthropic import Anthropic as Wire
+        case "openai_responses":
+            from limpet.llm.wire.openai_responses import OpenAIResponses as Wire
+        case "gemini":
+            from limpet.llm.wire.gemini import Gemini as Wire
+        case "bedrock":
+            from limpet.llm.wire.bedrock import Bedrock as Wire
+        case _:
+            from limpet.llm.wire.openai_chat import OpenAIChat as Wire
+    return Wire(profile, key=key, http=http, blobs=blobs)

@@ -69,6 +69,16 @@ OVERFLOW: dict[str, tuple[Sign, ...]] = {
         Sign(message=r"Trying to keep the first \d+ tokens when context the overflows", statuses=(400, 200, 500)),
         Sign(message=r"The number of tokens to keep from the initial prompt is greater than the context length"),
     ),
+    "gemini": (
+        Sign(
+            message=r"The input token count \(?[\d,]*\)? ?exceeds the maximum number of tokens allowed \(?([\d,]+)\)?"
+        ),
+    ),
+    "bedrock": (
+        Sign(message=r"Input is too long for requested model", statuses=(400, 200)),
+        Sign(message=r"(?:The model returned the following errors: )?prompt is too long: [\d,]+ tokens > ([\d,]+)"),
+        Sign(message=r"(?:The model returned the following errors: )?Input Tokens Exceeded", statuses=(400, 200)),
+    ),
     "ollama": (Sign(message=r"(?:the )?(?:input|prompt)(?: length)? exceeds (?:the )?(?:maximum )?context length"),),
     "vllm": (
         _VLLM,
@@ -89,8 +99,15 @@ _BILLING = {
     "credits_exhausted",
 }
 _BROKE = re.compile(r"(?:Your credit balance is too low|Insufficient Balance|Insufficient credits)", re.I)
-_BUSY = {"rate_limit_error", "rate_limit_exceeded", "too_many_requests"}
-_KEY = {"invalid_api_key", "authentication_error", "permission_error", "invalid_authentication"}
+_BUSY = {
+    "rate_limit_error",
+    "rate_limit_exceeded",
+    "too_many_requests",
+    "RESOURCE_EXHAUSTED",
+    "throttlingException",
+    "ThrottlingException",
+}
+_KEY = {"invalid_api_key", "authentication_error", "permission_error", "invalid_authentication", "API_KEY_INVALID"}
 _DOWN = {
     "overloaded_error",
     "api_error",
@@ -98,12 +115,19 @@ _DOWN = {
     "internal_server_error",
     "service_unavailable",
     "timeout_error",
+    "UNAVAILABLE",
+    "INTERNAL",
+    "internalServerException",
+    "serviceUnavailableException",
+    "modelStreamErrorException",
 }
 
 
 def error_of(status: int, body: bytes, *, headers: Mapping[str, str], provider: str, address: str = "") -> ModelError:
     """The error that a refusal with HTTP `status` means. Header names are lower case."""
     said = read(body)
+    if kind := headers.get("x-amzn-errortype", "").partition(":")[0]:  # AWS names the fault in a header
+        said = Refusal(said.message, (*said.codes, kind), said.limit)
     if not said.message and body.lstrip()[:1] == b"<":
         said = Refusal(f"HTML instead of JSON from {address}", said.codes)
     if 300 <= status < 400:
@@ -149,6 +173,7 @@ class _Body(Struct):
     status: object = None
     n_ctx: object = None
     metadata: object = None
+    details: object = None
 
 
 def _refusal(value: object) -> Refusal:
@@ -163,12 +188,25 @@ def _refusal(value: object) -> Refusal:
         if inner.message or inner.codes:
             return inner
     codes = tuple(str(code) for code in (body.code, body.type, body.status) if isinstance(code, str | int))
+    codes += _reasons(body.details)
     message = next((text for text in (body.message, body.detail, body.error) if isinstance(text, str)), "")
     if not message and body.detail is not None:
         message = msgspec.json.encode(body.detail).decode()
     upstream = _upstream(body.metadata)
     limit = body.n_ctx if isinstance(body.n_ctx, int) else 0
     return Refusal(clean(f"{message} ({upstream})" if upstream else message), codes, limit)
+
+
+class _Detail(Struct):
+    reason: str = ""
+
+
+def _reasons(details: object) -> tuple[str, ...]:
+    """Google names the fault in a list of details."""
+    try:
+        return tuple(detail.reason for detail in msgspec.convert(details or [], list[_Detail]) if detail.reason)
+    except msgspec.ValidationError:
+        return ()
 
 
 def _upstream(metadata: object) -> str:
@@ -192,7 +230,7 @@ def _error(status: int, said: Refusal, *, provider: str, retry_after: float | No
         return CredentialError(text, provider=provider, status=status, hint="Check the API key.")
     if status == 429 or (status == 200 and codes & _BUSY):
         return RateLimitError(text, provider=provider, status=status, retry_after=retry_after)
-    if (status >= 500 and status != 501) or status in (408, 409, 425) or (status == 200 and codes & _DOWN):
+    if (status >= 500 and status != 501) or status in (408, 409, 424, 425) or (status == 200 and codes & _DOWN):
         return UpstreamError(text, provider=provider, status=status)
     hint = "Check the name of the model and the address (base_url)." if status == 404 else ""
     return RequestError(text, provider=provider, status=status, hint=hint)

@@ -86,6 +86,7 @@ class Http:
 
     async def _open(self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]) -> ClientResponse:
         import aiohttp
+        from yarl import URL
 
         limits = self._deadlines
         size = sum(map(len, body))
@@ -95,7 +96,9 @@ class Http:
         data = _parts(body) if size > _ONE_WRITE else b"".join(body)
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
-                return await self._client().post(url, data=data, headers=sent, proxy=_proxy(url), allow_redirects=False)
+                return await self._client().post(
+                    URL(url, encoded="%" in url), data=data, headers=sent, proxy=_proxy(url), allow_redirects=False
+                )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise self._unreachable(url, error) from error
         except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError) as error:
@@ -176,7 +179,7 @@ class Answer:
         """
         parser = SseParser()
         head: bytes | None = b""
-        async for chunk in self._chunks():
+        async for chunk in self.chunks():
             if head is not None:
                 head += chunk
                 kind = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -204,7 +207,8 @@ class Answer:
         except (TimeoutError, aiohttp.ClientError, OSError):
             pass  # then the connection is closed
 
-    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The bytes as they come. Raises `StalledError`, and `UpstreamError` for a cut connection."""
         import aiohttp
 
         content = self._response.content
@@ -236,7 +240,7 @@ class Answer:
 
     async def _whole(self, head: bytes) -> ServerEvent:
         parts, size = [head], len(head)
-        async for chunk in self._chunks():
+        async for chunk in self.chunks():
             parts.append(chunk)
             size += len(chunk)
             if size > _MAX_EVENT:

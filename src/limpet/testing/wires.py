@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import Raw, structs
 
-from limpet.llm.http import Deadlines, Http
-from limpet.llm.wire.anthropic import Anthropic
-from limpet.llm.wire.openai_chat import OpenAIChat
+from limpet.llm.build import wire_of
+from limpet.llm.http import Deadlines
 from limpet.testing.fakes.server import FakeServer
 from limpet.types.content import Text
 from limpet.types.event import Done, ModelEvent
@@ -71,14 +70,17 @@ def ask(
 
 @asynccontextmanager
 async def wire_at(
-    server: FakeServer, profile: Profile, *, deadlines: Deadlines | None = None, blobs: Blobs | None = None
+    server: FakeServer,
+    profile: Profile,
+    *,
+    deadlines: Deadlines | None = None,
+    blobs: Blobs | None = None,
+    key: str | None = None,
 ) -> AsyncGenerator[Model, None]:
-    """The wire that `profile` names, speaking to `server`."""
-    http = Http(profile.provider, deadlines=deadlines or Deadlines())
+    """The wire that `profile` names, speaking to `server` with its key or another one."""
     base = server.base_url.removesuffix("/v1") if profile.wire == "anthropic" else server.base_url
     at = structs.replace(profile, base_url=base)
-    kind = Anthropic if profile.wire == "anthropic" else OpenAIChat
-    model = kind(at, key=server.key, http=http, blobs=blobs)
+    model = wire_of(at, server.key if key is None else key, blobs=blobs, deadlines=deadlines or Deadlines())
     try:
         yield model
     finally:

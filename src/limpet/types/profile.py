@@ -8,7 +8,10 @@ from msgspec import Struct
 
 from limpet.types.message import Producer
 
-Wire = Literal["openai_chat", "anthropic", "embedded"]
+Wire = Literal["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "embedded"]
+
+SchemaDialect = Literal["", "openai", "strict", "anthropic", "gemini", "moonshot"]
+"""Which part of JSON Schema a service takes for tools; empty: what its wire usually speaks."""
 
 ThinkingStyle = Literal[
     "", "effort", "toggle", "budget", "adaptive", "between_tools", "effort_only", "openrouter", "template"
@@ -37,6 +40,11 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     `reasoning_effort` beside tools. `server_cost`: the service tells the price itself. `cache_key`: it takes the
     session as a key for its cache. `cache_ttl`: seconds it keeps a prompt prefix, 0 = no cache.
     `token_factor` multiplies estimates.
+
+    What an address needs: `key_header` carries the bare key instead of `Authorization: Bearer`; `path` replaces the
+    wire's own path (`{model}` stands for the model); `query` is added to it.
+    What a history needs: `reasoning_pad` stands for reasoning that is demanded but missing, `call_signature` for the
+    signature of a call that another model made; `id_length`: ids of calls are exactly that many letters and digits.
     """
 
     provider: str
@@ -52,7 +60,14 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     token_parameter: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
     stream_usage: bool = True
+    key_header: str = ""
+    path: str = ""
+    query: str = ""
+    schema: SchemaDialect = ""
+    id_length: int = 0
+    call_signature: str = ""
     reasoning_echo: Literal["none", "own", "always"] = "none"
+    reasoning_pad: str = ""
     text_calls: tuple[str, ...] = ()
     think_tags: bool = False
     thinking: ThinkingStyle = ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
@@ -13,10 +11,11 @@ from msgspec import Raw, Struct
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.http import Answer, Http
+from limpet.llm.names import NO_TEXT, call_id, key_of, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
+from limpet.llm.schema import Offered, Offers, offer_of
 from limpet.llm.unicode import decode_json
-from limpet.llm.wire.openai_chat import NO_TEXT, tool_name
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -27,7 +26,6 @@ from limpet.types.usage import Usage
 VERSION = "2023-06-01"
 _DEFAULT_OUTPUT = 8_192
 _MAX_OUTPUT = 32_000
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
 _STOPS: dict[str, StopReason] = {
     "end_turn": "stop",
@@ -61,8 +59,8 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         request.session, request.messages, group=lambda message: _role(message, profile), encode=encode
     )
     head: Wire = {"model": profile.model, "max_tokens": _max_tokens(request.sampling, profile)}
-    if request.tools and profile.tools:
-        tools = [_tool(tool.name, tool.description, parameters=tool.parameters) for tool in request.tools]
+    if profile.tools and (offered := offer_of(request.tools, profile).tools):
+        tools = [_tool(tool) for tool in offered]
         if mark and not request.system:
             tools[-1] = {**tools[-1], "cache_control": mark}
         head["tools"] = tools
@@ -82,8 +80,8 @@ def _mark(profile: Profile) -> Wire:
     return {"type": "ephemeral", "ttl": "1h"} if profile.cache_ttl >= 3600 else {"type": "ephemeral"}
 
 
-def _tool(name: str, description: str, *, parameters: Raw) -> Wire:
-    return {"name": name, "description": description, "input_schema": parameters}
+def _tool(tool: Offered) -> Wire:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
 def _max_tokens(sampling: Sampling, profile: Profile) -> int:
@@ -174,14 +172,6 @@ def _block(block: AssistantBlock, *, own: bool) -> Wire | None:
             return {"type": "tool_use", "id": call_id(block.id), "name": tool_name(block.name), "input": arguments}
         case _:
             return None
-
-
-def call_id(id: str) -> str:
-    """An id as Anthropic takes it; a changed one carries a hash of the original and so stays unique and the same."""
-    if _ID.fullmatch(id):
-        return id
-    digest = hashlib.sha256(id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', id)[:48]}_{digest}"
 
 
 # --- in -------------------------------------------------------------------------------------------------------------
@@ -328,10 +318,11 @@ class Anthropic:
         blobs: Blobs | None = None,
     ) -> None:
         self._profile = profile
-        self._headers = {"anthropic-version": VERSION, **({"x-api-key": key} if key else {})}
+        self._headers = {"anthropic-version": VERSION, **key_of(profile, key, header="x-api-key")}
         self._http = http
         self._prefix = prefix or PrefixCache()
         self._blobs = blobs
+        self._offers = Offers(profile)
 
     @property
     def profile(self) -> Profile:
@@ -341,6 +332,8 @@ class Anthropic:
         await self._http.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        for notice in self._offers.news(request.tools):
+            yield notice
         body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
         url = self._profile.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
         async with (

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import msgspec
-from msgspec import Struct, field
 
 from limpet.errors import UpstreamError
-from limpet.llm.assemble import Assembler, cost_of
+from limpet.llm.assemble import Assembler
 from limpet.llm.http import Answer, Http
+from limpet.llm.names import NO_TEXT, address_of, chat_id, key_of, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
+from limpet.llm.schema import Offered, Offers, offer_of
 from limpet.llm.unicode import decode_json
-from limpet.types.content import Image, ResultBlock, Text, Thinking, UserBlock
+from limpet.llm.wire.openai_chat_shape import Chunk, Delta, Function, Part, WireUsage, usage_of
+from limpet.types.content import Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
 from limpet.types.ports import Blobs
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
-from limpet.types.usage import Usage
 
-NO_TEXT = "(no text)"
 LOCAL_TEMPERATURE = 0.3  # small models call tools better when they are less inventive
 _STOPS: dict[str, StopReason] = {
     "stop": "stop",
@@ -36,7 +35,6 @@ _STOPS: dict[str, StopReason] = {
     "content_filter": "refusal",
     "refusal": "refusal",
 }
-_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 # --- out ------------------------------------------------------------------------------------------------------------
@@ -58,8 +56,8 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: dict[str, object] = {"stream": True}
     if profile.stream_usage:
         tail["stream_options"] = {"include_usage": True}
-    if request.tools and profile.tools:
-        head["tools"] = [tool_of(tool) for tool in request.tools]
+    if profile.tools and (offered := offer_of(request.tools, profile).tools):
+        head["tools"] = [_tool(tool) for tool in offered]
         if request.tool_choice == "none":
             tail["tool_choice"] = "none"
     if profile.cache_key and request.session:
@@ -74,9 +72,9 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
 
 
-def tool_of(tool: ToolSpec) -> dict[str, object]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
+def _tool(tool: Offered) -> dict[str, object]:
+    function: dict[str, object] = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": {**function, "strict": True} if tool.strict else function}
 
 
 def _sampling(sampling: Sampling, profile: Profile) -> dict[str, object]:
@@ -111,7 +109,8 @@ def _message(message: Message, profile: Profile, *, blobs: Blobs | None) -> list
             return _assistant(message, profile)
         case ToolMessage():
             text = _text_of(message.content) or "(no output)"
-            return [{"role": "tool", "tool_call_id": message.call_id, "content": text}]
+            id = chat_id(message.call_id, profile.id_length)
+            return [{"role": "tool", "tool_call_id": id, "content": text}]
 
 
 def _user_content(message: UserMessage, profile: Profile, *, blobs: Blobs | None) -> str | list[dict[str, object]]:
@@ -138,29 +137,30 @@ def _parts(blocks: Sequence[UserBlock], profile: Profile, *, blobs: Blobs | None
 
 
 def _assistant(message: AssistantMessage, profile: Profile) -> list[dict[str, object]]:
-    calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": tool_name(call.name), "arguments": call.arguments},
-        }
-        for call in message.calls
-    ]
+    own = message.producer == profile.producer
+    calls = [_call(call, profile, own=own) for call in message.calls]
     wire: dict[str, object] = {"role": "assistant", "content": message.text if message.text.strip() else None}
     if not calls and wire["content"] is None:
         return []
-    own = message.producer == profile.producer
     thinking = "".join(block.text for block in message.content if isinstance(block, Thinking)) if own else ""
     if (profile.reasoning_echo == "always" and calls) or (profile.reasoning_echo != "none" and thinking):
-        wire["reasoning_content"] = thinking
+        wire["reasoning_content"] = thinking or profile.reasoning_pad
     if calls:
         wire["tool_calls"] = calls
     return [wire]
 
 
-def tool_name(name: str) -> str:
-    """A name that providers take, whatever a model made up."""
-    return _NAME.sub("_", name)[:64] or "unknown"
+def _call(call: ToolCall, profile: Profile, *, own: bool) -> dict[str, object]:
+    function = {"name": tool_name(call.name), "arguments": call.arguments}
+    wire: dict[str, object] = {
+        "id": chat_id(call.id, profile.id_length),
+        "type": "function",
+        "function": function,
+    }
+    signature = (call.signature if own else "") or (not own and profile.call_signature)
+    if signature:  # Gemini behind this API
+        wire["extra_content"] = {"google": {"thought_signature": signature}}
+    return wire
 
 
 def _text_of(content: Sequence[ResultBlock]) -> str:
@@ -180,82 +180,6 @@ def _result_pictures(group: Sequence[Message], profile: Profile, *, blobs: Blobs
 # --- in -------------------------------------------------------------------------------------------------------------
 
 
-class _Function(Struct):
-    name: str | None = None
-    arguments: object = None
-
-
-class _CallPiece(Struct):
-    index: int | None = None
-    id: str | None = None
-    function: _Function | None = None
-
-
-class _Part(Struct):
-    type: str = ""
-    text: str | None = None
-    thinking: object = None
-
-
-class _Delta(Struct):
-    content: str | list[_Part] | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
-    tool_calls: list[_CallPiece] | None = None
-
-
-class _Choice(Struct):
-    index: int = 0
-    delta: _Delta | None = None
-    message: _Delta | None = None
-    finish_reason: str | None = None
-
-
-class _PromptDetails(Struct):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
-
-
-class _OutputDetails(Struct):
-    reasoning_tokens: int | None = None
-
-
-class _Usage(Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _PromptDetails | None = None
-    completion_tokens_details: _OutputDetails | None = None
-    prompt_cache_hit_tokens: int | None = None
-    cost: float | None = None
-
-
-class _Chunk(Struct):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: object = None
-    message: object = None
-    kind: str | None = field(default=None, name="object")
-
-
-def usage_of(wire: _Usage, profile: Profile) -> Usage:
-    prompt = wire.prompt_tokens or 0
-    details = wire.prompt_tokens_details or _PromptDetails()
-    read = details.cached_tokens or wire.prompt_cache_hit_tokens or 0
-    write = details.cache_write_tokens or 0
-    reasoning = (wire.completion_tokens_details or _OutputDetails()).reasoning_tokens or 0
-    usage = Usage(
-        input=max(0, prompt - read - write),
-        output=wire.completion_tokens or 0,
-        cache_read=read,
-        cache_write=write,
-        reasoning=reasoning,
-    )
-    if profile.server_cost and wire.cost is not None:
-        return msgspec.structs.replace(usage, cost=round(wire.cost * 1_000_000))
-    return cost_of(usage, profile)
-
-
 class _Reader:
     """Feeds chunks to the assembler and remembers what only the end needs."""
 
@@ -263,13 +187,13 @@ class _Reader:
         self.assembler = Assembler(profile, tools)
         self.stop = ""
         self.refused = False
-        self.usage = _Usage()
+        self.usage = WireUsage()
         self._provider = profile.provider
 
     def chunk(self, data: bytes) -> tuple[list[ModelEvent], bool]:
         """The events of one chunk, and whether it held content. Raises what an error object means."""
         try:
-            chunk = decode_json(data, _Chunk)
+            chunk = decode_json(data, Chunk)
         except msgspec.DecodeError as error:
             what = f"the answer is not readable ({error}): {data[:120].decode('utf-8', 'replace')}"
             raise UpstreamError(what, provider=self._provider) from error
@@ -289,7 +213,7 @@ class _Reader:
                 self.stop = choice.finish_reason or self.stop
         return events, content
 
-    def _delta(self, delta: _Delta, events: list[ModelEvent]) -> bool:
+    def _delta(self, delta: Delta, events: list[ModelEvent]) -> bool:
         reasoning = delta.reasoning_content or delta.reasoning
         if reasoning:
             events += self.assembler.thinking(reasoning)
@@ -306,10 +230,14 @@ class _Reader:
             events += self.assembler.text(text) if text else []
         content = bool(reasoning or any(texts))
         for piece in delta.tool_calls or ():
-            function = piece.function or _Function()
+            function = piece.function or Function()
             content = content or bool(piece.id or function.name or function.arguments)
             self.assembler.call(
-                index=piece.index, id=piece.id or "", name=function.name or "", arguments=function.arguments
+                index=piece.index,
+                id=piece.id or "",
+                name=function.name or "",
+                arguments=function.arguments,
+                signature=piece.extra_content.signature if piece.extra_content is not None else "",
             )
         return content
 
@@ -318,7 +246,7 @@ def _thinking_text(value: object) -> str:
     """Mistral sends reasoning as a text or as a list of text parts."""
     if isinstance(value, str):
         return value
-    return "".join(part.text or "" for part in msgspec.convert(value or [], list[_Part]))
+    return "".join(part.text or "" for part in msgspec.convert(value or [], list[Part]))
 
 
 # --- the stream -----------------------------------------------------------------------------------------------------
@@ -337,10 +265,11 @@ class OpenAIChat:
         blobs: Blobs | None = None,
     ) -> None:
         self._profile = profile
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = key_of(profile, key)
         self._http = http
         self._prefix = prefix or PrefixCache()
         self._blobs = blobs
+        self._offers = Offers(profile)
 
     @property
     def profile(self) -> Profile:
@@ -350,8 +279,10 @@ class OpenAIChat:
         await self._http.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        for notice in self._offers.news(request.tools):
+            yield notice
         body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
-        url = self._profile.base_url.rstrip("/") + "/chat/completions"
+        url = address_of(self._profile, "/chat/completions")
         async with (
             self._http.post(url, body, headers=self._headers) as answer,
             aclosing(self._read(answer, request.tools)) as events,

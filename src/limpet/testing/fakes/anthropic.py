@@ -6,9 +6,10 @@ import hashlib
 
 import msgspec
 
+from limpet.testing.fakes.schemas import check_schema
 from limpet.testing.fakes.script import Reply, Rules, Script, Seen, pieces
 from limpet.testing.fakes.server import FakeServer, sse
-from limpet.testing.fakes.shape import Refused, fields, items, name, need, schema, text
+from limpet.testing.fakes.shape import Refused, fields, items, name, need, text
 
 _FIELDS = frozenset(
     [
@@ -45,6 +46,8 @@ class FakeAnthropic(FakeServer):
 class AnthropicService:
     name = "anthropic"
     path = "/v1/messages"
+    root = "/v1"
+    content_type = "text/event-stream"
 
     def __init__(self) -> None:
         self._used = 0
@@ -226,7 +229,7 @@ def _check_tools(body: dict[str, object]) -> None:
         found = name(tool.get("name"), f"tools.{at}.name")
         need(found not in names, "tools: Tool names must be unique.")
         names.add(found)
-        schema(tool.get("input_schema"), f"tools.{at}.input_schema")
+        check_schema(tool.get("input_schema"), f"tools.{at}.input_schema", dialect="anthropic")
     need(names or "tool_choice" not in body, "tool_choice may only be specified while providing tools")
 
 

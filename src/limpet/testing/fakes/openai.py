@@ -6,10 +6,12 @@ import re
 
 import msgspec
 
+from limpet.testing.fakes.schemas import check_schema
 from limpet.testing.fakes.script import Reply, Rules, Script, Seen, pieces
 from limpet.testing.fakes.server import FakeServer, sse
-from limpet.testing.fakes.shape import Refused, fields, items, name, need, schema, text
+from limpet.testing.fakes.shape import Refused, fields, items, name, need, text
 
+STAND_IN = "skip_thought_signature_validator"
 _FIELDS = frozenset(
     [
         "model",
@@ -43,16 +45,35 @@ class FakeOpenAI(FakeServer):
         super().__init__(OpenAIService(), script, rules=rules, port=port)
 
 
+class FakeAzure(FakeServer):
+    """The same behind Azure's addresses: a profile's `path` names the deployment, `query` the version of the API."""
+
+    def __init__(self, script: Script, *, rules: Rules | None = None, port: int = 0) -> None:
+        super().__init__(OpenAIService(azure=True), script, rules=rules, port=port)
+
+
 class OpenAIService:
     name = "openai"
-    path = "/v1/chat/completions"
+    content_type = "text/event-stream"
 
-    def __init__(self) -> None:
+    def __init__(self, *, azure: bool = False) -> None:
+        self.path = "/openai/deployments/{model}/chat/completions" if azure else "/v1/chat/completions"
+        self.root = "" if azure else "/v1"
+        self._azure = azure
         self._used = 0
+        self._signed: dict[str, str] = {}
+        self._signs = False
+
+    def _check_key(self, seen: Seen, rules: Rules) -> None:
+        if self._azure:
+            need("api-version=" in seen.query, "api-version query parameter is not specified")
+            if seen.headers.get("api-key") != rules.key or "authorization" in seen.headers:
+                raise Refused("Access denied due to invalid subscription key", status=401, code="401")
+        elif seen.headers.get("authorization") != f"Bearer {rules.key}":
+            raise Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
 
     def check(self, seen: Seen, rules: Rules) -> None:
-        if seen.headers.get("authorization") != f"Bearer {rules.key}":
-            raise Refused("Incorrect API key provided.", status=401, code="invalid_api_key")
+        self._check_key(seen, rules)
         if seen.body is None:
             raise Refused("We could not parse the JSON body of your request.")
         body = seen.body
@@ -65,8 +86,23 @@ class OpenAIService:
         if rules.max_characters and _size(messages) > rules.max_characters:
             limit = rules.max_characters // 4
             raise Refused(f"This model's maximum context length is {limit} tokens.", code="context_length_exceeded")
-        _check_tools(body)
+        self._signs = rules.signatures
+        _check_tools(body, rules)
         _check_messages(messages, rules)
+        self._check_signatures(messages, rules)
+
+    def _check_signatures(self, messages: list[dict[str, object]], rules: Rules) -> None:
+        """Signatures come back exactly where this fake gave them, a call of another carries the stand-in."""
+        for message in messages:
+            for at, item in enumerate(items(message.get("tool_calls") or [], "tool_calls")):
+                call = fields(item, "tool_calls")
+                if not rules.signatures:
+                    need("extra_content" not in call, "Unknown parameter: 'extra_content'")
+                    continue
+                google = fields(fields(call.get("extra_content", {}), "extra").get("google", {}), "google")
+                wanted = self._signed.get(str(call.get("id")), STAND_IN if not at else "")
+                found = google.get("thought_signature", "")
+                need(found == wanted or (at and found == STAND_IN), "Function call is missing a thought_signature")
 
     def error(self, refused: Refused) -> object:
         inner = {"message": str(refused), "type": refused.type, "param": None, "code": refused.code or None}
@@ -89,13 +125,12 @@ class OpenAIService:
         for index, call in enumerate(reply.calls):
             self._used += 1
             first = {"name": call.name, "arguments": ""}
-            deltas.append(
-                {
-                    "tool_calls": [
-                        {"index": index, "id": call.id or f"call_{self._used}", "type": "function", "function": first}
-                    ]
-                }
-            )
+            id = call.id or f"call_{self._used}"
+            piece: dict[str, object] = {"index": index, "id": id, "type": "function", "function": first}
+            if (reply.signature or self._signs) and not index:
+                self._signed[id] = reply.signature or f"sig-{model}-{id}"
+                piece["extra_content"] = {"google": {"thought_signature": self._signed[id]}}
+            deltas.append({"tool_calls": [piece]})
             for part in pieces(call.arguments, call.pieces):
                 deltas.append({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
         events = [sse(_chunk(model, delta)) for delta in deltas]
@@ -128,7 +163,7 @@ def _size(messages: list[dict[str, object]]) -> int:
     return sum(len(msgspec.json.encode(message.get("content"))) for message in messages)
 
 
-def _check_tools(body: dict[str, object]) -> None:
+def _check_tools(body: dict[str, object], rules: Rules) -> None:
     names: set[str] = set()
     for at, item in enumerate(items(body.get("tools", []), "tools")):
         where = f"tools[{at}]"
@@ -138,7 +173,8 @@ def _check_tools(body: dict[str, object]) -> None:
         found = name(function.get("name"), f"{where}.function.name")
         need(found not in names, f"{where}.function.name: {found!r} twice")
         names.add(found)
-        schema(function.get("parameters"), f"{where}.function.parameters")
+        dialect = "moonshot" if rules.kimi else "strict" if function.get("strict") else "openai"
+        check_schema(function.get("parameters"), f"{where}.function.parameters", dialect=dialect)
     need("tools" not in body or names, "tools: [] is too short")
     need(names or "tool_choice" not in body, "tool_choice is only allowed when tools are specified")
 
@@ -192,6 +228,8 @@ def _check_assistant(message: dict[str, object], where: str, *, rules: Rules) ->
     need(calls or content, f"{where}: neither content nor tool calls")
     if rules.deepseek and calls:
         need("reasoning_content" in message, "Missing `reasoning_content` field in the assistant message.")
+    if rules.kimi and calls:
+        need(message.get("reasoning_content"), f"thinking is enabled but reasoning_content is missing in {where}")
     ids: list[str] = []
     for at, item in enumerate(calls):
         spot = f"{where}.tool_calls[{at}]"

@@ -63,6 +63,7 @@ class Seen(Struct, frozen=True):
     raw: bytes
     body: dict[str, object] | None
     peer: str = ""
+    query: str = ""
 
 
 Script = Sequence[Reply] | Callable[[Seen], Reply]
@@ -77,6 +78,8 @@ class Rules(Struct, frozen=True):
     - `forbidden`: fields of the body that it refuses; `id_pattern`: what ids of calls must look like
     - `max_characters`: of all messages together, beyond which the context is too long; 0 = no limit
     - `alternate`: user and assistant must take turns (Mistral, Anthropic always)
+    - `kimi`: answers with calls must bring a `reasoning_content` back that is not empty, and schemas are Moonshot's
+    - `signatures`: calls of this API are Gemini's and come with a signature that must come back
     """
 
     key: str = "sk-test"
@@ -85,6 +88,8 @@ class Rules(Struct, frozen=True):
     id_pattern: str = ""
     max_characters: int = 0
     alternate: bool = False
+    kimi: bool = False
+    signatures: bool = False
 
 
 def load_script(path: Path) -> list[Reply]:

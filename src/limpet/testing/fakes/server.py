@@ -1,4 +1,4 @@
-"""What both fakes share: a server on loopback that records requests, checks them and plays a script."""
+"""What the fakes share: a server on loopback that records requests, checks them and plays a script."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ class Service(Protocol):
 
     name: str
     path: str
+    root: str
+    """What a profile's `base_url` ends with."""
+    content_type: str
+    """Of a streamed answer."""
 
     def check(self, seen: Seen, rules: Rules) -> None:
         """Raises `Refused` when the request breaks a rule."""
@@ -62,13 +66,13 @@ class FakeServer:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=256 << 20)
         app.router.add_post(self._service.path, self._post)
-        app.router.add_get(self._service.path.rpartition("/v1/")[0] + "/v1/models", self._models)
+        app.router.add_get(f"{self._service.root or '/v1'}/models", self._models)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", self._port)
         await site.start()
         port = self._runner.addresses[0][1]
-        self.base_url = f"http://127.0.0.1:{port}/v1"
+        self.base_url = f"http://127.0.0.1:{port}{self._service.root}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -83,14 +87,15 @@ class FakeServer:
         raw = await request.read()
         headers = {name.lower(): value for name, value in request.headers.items()}
         peer = str(request.transport.get_extra_info("peername")) if request.transport is not None else ""
-        seen = Seen(path=request.path, headers=headers, raw=raw, body=_object(raw), peer=peer)
+        path, _, query = request.raw_path.partition("?")
+        seen = Seen(path=path, query=query, headers=headers, raw=raw, body=_object(raw), peer=peer)
         self.requests.append(seen)
         try:
             self._service.check(seen, self._rules)
             reply = self._next(seen)
         except Refused as refused:
             self.refusals.append(str(refused))
-            return web.json_response(self._service.error(refused), status=refused.status)
+            return web.json_response(self._service.error(refused), status=refused.status, headers=refused.headers)
         await self._wait(reply.delay)
         if reply.status != 200 or reply.body is not None:
             return _plain(reply)
@@ -105,7 +110,7 @@ class FakeServer:
         return self._script[self._played - 1]
 
     async def _stream(self, request: web.Request, reply: Reply, *, seen: Seen) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", **reply.headers})
+        response = web.StreamResponse(headers={"Content-Type": self._service.content_type, **reply.headers})
         await response.prepare(request)
         events = [part.encode("utf-8", "surrogatepass") for part in reply.raw] or self._service.events(reply, seen)
         for at, event in enumerate(events):

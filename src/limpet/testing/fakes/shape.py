@@ -12,6 +12,7 @@ class Refused(Exception):
 
     def __init__(self, message: str, *, status: int = 400, type: str = "invalid_request_error", code: str = "") -> None:
         super().__init__(message)
+        self.headers: dict[str, str] = {}
         self.status = status
         self.type = type
         self.code = code
@@ -46,11 +47,3 @@ def name(value: object, where: str) -> str:
     found = text(value, where)
     need(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", found), f"{where}: does not match ^[a-zA-Z0-9_-]{{1,64}}$")
     return found
-
-
-def schema(value: object, where: str) -> None:
-    found = fields(value, where)
-    need(found.get("type") == "object", f"{where}: schema must be of type object")
-    properties = fields(found.get("properties", {}), f"{where}.properties")
-    for required in items(found.get("required", []), f"{where}.required"):
-        need(required in properties, f"{where}.required: {required!r} is no property")
