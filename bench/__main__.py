@@ -13,6 +13,7 @@ COMMANDS = {
     "start": "CPU, time and memory of commands, in multiples of `import asyncio`",
     "turn": "CPU, commits and bytes of a turn in a running process, for 1, 8 and 64 sessions",
     "history": "cost of a turn after 10, 100, 1,000 and 2,000 turns",
+    "stream": "CPU of a streamed answer of 2,000 deltas, on every wire",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 

@@ -43,7 +43,7 @@ class ProviderSettings(Struct, frozen=True):
     api_keys: tuple[str, ...] = ()
     base_url: str = ""
     model: str = ""
-    wire: Literal["", "openai_chat", "anthropic"] = ""
+    wire: Literal["", "openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"] = ""
     local: bool | None = None
     window: Annotated[int, Meta(ge=0)] = 0
     headers: dict[str, str] = field(default_factory=dict[str, str])
