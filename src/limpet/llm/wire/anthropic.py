@@ -10,12 +10,13 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.http import Answer, Http
-from limpet.llm.names import NO_TEXT, call_id, key_of, tool_name
+from limpet.llm.http import Answer
+from limpet.llm.names import NO_TEXT, call_id, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
-from limpet.llm.schema import Offered, Offers, offer_of
+from limpet.llm.schema import Offered, offer_of
 from limpet.llm.unicode import decode_json
+from limpet.llm.wire.service import Service
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -305,43 +306,17 @@ class _Reader:
 # --- the stream -----------------------------------------------------------------------------------------------------
 
 
-class Anthropic:
+class Anthropic(Service):
     """A `Model` at Anthropic or a service that speaks its Messages API. `profile.base_url` ends before `/v1`."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        *,
-        key: str,
-        http: Http,
-        prefix: PrefixCache | None = None,
-        blobs: Blobs | None = None,
-    ) -> None:
-        self._profile = profile
-        self._headers = {"anthropic-version": VERSION, **key_of(profile, key, header="x-api-key")}
-        self._http = http
-        self._prefix = prefix or PrefixCache()
-        self._blobs = blobs
-        self._offers = Offers(profile)
+    key_header = "x-api-key"
 
-    @property
-    def profile(self) -> Profile:
-        return self._profile
+    def _encode(self, request: Request) -> list[bytes]:
+        return encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
 
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        for notice in self._offers.news(request.tools):
-            yield notice
-        body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
+    async def _target(self, body: Sequence[bytes]) -> tuple[str, dict[str, str]]:
         url = self._profile.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
-        async with (
-            self._http.post(url, body, headers=self._headers) as answer,
-            aclosing(self._read(answer, request)) as events,
-        ):
-            async for event in events:
-                yield event
+        return url, {"anthropic-version": VERSION, **self._headers}
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))

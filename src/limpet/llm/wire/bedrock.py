@@ -16,11 +16,12 @@ from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.aws import Signer
 from limpet.llm.eventstream import Frame, FrameError, FrameParser
 from limpet.llm.http import Answer, Http
-from limpet.llm.names import NO_TEXT, address_of, call_id, key_of, tool_name
+from limpet.llm.names import NO_TEXT, address_of, call_id, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
-from limpet.llm.schema import Offered, Offers, offer_of
+from limpet.llm.schema import Offered, offer_of
 from limpet.llm.unicode import decode_json
+from limpet.llm.wire.service import Service
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -298,7 +299,7 @@ class _Reader:
 # --- the stream -----------------------------------------------------------------------------------------------------
 
 
-class Bedrock:
+class Bedrock(Service):
     """A `Model` at Amazon Bedrock. `{region}` in `profile.base_url` stands for the configured region."""
 
     def __init__(
@@ -310,34 +311,16 @@ class Bedrock:
         prefix: PrefixCache | None = None,
         blobs: Blobs | None = None,
     ) -> None:
-        self._profile = profile
-        self._headers = key_of(profile, key)
+        super().__init__(profile, key=key, http=http, prefix=prefix, blobs=blobs)
         self._signer = Signer(profile.provider)
-        self._http = http
-        self._prefix = prefix or PrefixCache()
-        self._blobs = blobs
-        self._offers = Offers(profile)
 
-    @property
-    def profile(self) -> Profile:
-        return self._profile
+    def _encode(self, request: Request) -> list[bytes]:
+        return encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
 
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        for notice in self._offers.news(request.tools):
-            yield notice
-        body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
+    async def _target(self, body: Sequence[bytes]) -> tuple[str, dict[str, str]]:
         url = await self._address()
         headers = self._headers or await self._signer.headers(url, body)
-        accept = {"Accept": "application/vnd.amazon.eventstream"}
-        async with (
-            self._http.post(url, body, headers={**headers, **accept}) as answer,
-            aclosing(self._read(answer, request)) as events,
-        ):
-            async for event in events:
-                yield event
+        return url, {**headers, "Accept": "application/vnd.amazon.eventstream"}
 
     async def _address(self) -> str:
         base = self._profile.base_url

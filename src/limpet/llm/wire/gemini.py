@@ -14,12 +14,13 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.http import Answer, Http
-from limpet.llm.names import NO_TEXT, address_of, call_id, key_of, tool_name
+from limpet.llm.http import Answer
+from limpet.llm.names import NO_TEXT, address_of, call_id, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
-from limpet.llm.schema import Offered, Offers, offer_of
+from limpet.llm.schema import Offered, offer_of
 from limpet.llm.unicode import decode_json
+from limpet.llm.wire.service import Service
 from limpet.types.content import AssistantBlock, Image, Opaque, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -305,42 +306,16 @@ class _Reader:
 # --- the stream -----------------------------------------------------------------------------------------------------
 
 
-class Gemini:
+class Gemini(Service):
     """A `Model` at Gemini. `profile.base_url` ends with the version (`/v1beta`)."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        *,
-        key: str,
-        http: Http,
-        prefix: PrefixCache | None = None,
-        blobs: Blobs | None = None,
-    ) -> None:
-        self._profile = profile
-        self._headers = key_of(profile, key, header="x-goog-api-key")
-        self._http = http
-        self._prefix = prefix or PrefixCache()
-        self._blobs = blobs
-        self._offers = Offers(profile)
+    key_header = "x-goog-api-key"
 
-    @property
-    def profile(self) -> Profile:
-        return self._profile
+    def _encode(self, request: Request) -> list[bytes]:
+        return encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
 
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        for notice in self._offers.news(request.tools):
-            yield notice
-        body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
-        async with (
-            self._http.post(address_of(self._profile, _PATH), body, headers=self._headers) as answer,
-            aclosing(self._read(answer, request)) as events,
-        ):
-            async for event in events:
-                yield event
+    async def _target(self, body: Sequence[bytes]) -> tuple[str, dict[str, str]]:
+        return address_of(self._profile, _PATH), self._headers
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))

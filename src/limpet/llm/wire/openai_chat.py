@@ -9,13 +9,14 @@ import msgspec
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler
-from limpet.llm.http import Answer, Http
-from limpet.llm.names import NO_TEXT, address_of, chat_id, key_of, tool_name
+from limpet.llm.http import Answer
+from limpet.llm.names import NO_TEXT, address_of, chat_id, tool_name
 from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
-from limpet.llm.schema import Offered, Offers, offer_of
+from limpet.llm.schema import Offered, offer_of
 from limpet.llm.unicode import decode_json
 from limpet.llm.wire.openai_chat_shape import Chunk, Delta, Function, Part, WireUsage, usage_of
+from limpet.llm.wire.service import Service
 from limpet.types.content import Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -252,46 +253,17 @@ def _thinking_text(value: object) -> str:
 # --- the stream -----------------------------------------------------------------------------------------------------
 
 
-class OpenAIChat:
+class OpenAIChat(Service):
     """A `Model` at one Chat Completions service. `key` may be empty for local servers."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        *,
-        key: str,
-        http: Http,
-        prefix: PrefixCache | None = None,
-        blobs: Blobs | None = None,
-    ) -> None:
-        self._profile = profile
-        self._headers = key_of(profile, key)
-        self._http = http
-        self._prefix = prefix or PrefixCache()
-        self._blobs = blobs
-        self._offers = Offers(profile)
+    def _encode(self, request: Request) -> list[bytes]:
+        return encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
 
-    @property
-    def profile(self) -> Profile:
-        return self._profile
+    async def _target(self, body: Sequence[bytes]) -> tuple[str, dict[str, str]]:
+        return address_of(self._profile, "/chat/completions"), self._headers
 
-    async def close(self) -> None:
-        await self._http.close()
-
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        for notice in self._offers.news(request.tools):
-            yield notice
-        body = encode_request(request, self._profile, prefix=self._prefix, blobs=self._blobs)
-        url = address_of(self._profile, "/chat/completions")
-        async with (
-            self._http.post(url, body, headers=self._headers) as answer,
-            aclosing(self._read(answer, request.tools)) as events,
-        ):
-            async for event in events:
-                yield event
-
-    async def _read(self, answer: Answer, tools: tuple[ToolSpec, ...]) -> AsyncGenerator[ModelEvent, None]:
-        reader = _Reader(self._profile, tools)
+    async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
+        reader = _Reader(self._profile, request.tools)
         ended = False
         async with aclosing(answer.events()) as events:
             async for event in events:
