@@ -13,7 +13,7 @@ from msgspec import structs
 
 from bench.report import Figure, Report, median
 from limpet.llm.build import wire_of
-from limpet.llm.http import Deadlines
+from limpet.llm.http import Http
 from limpet.testing.fakes.anthropic import AnthropicService
 from limpet.testing.fakes.bedrock import BedrockService
 from limpet.testing.fakes.gemini import GeminiService
@@ -65,7 +65,7 @@ def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tupl
 
 async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float]:
     profile = structs.replace(Profile(provider="bench", wire=wire, model="m"), base_url=url)
-    model = wire_of(profile, "k", blobs=None, deadlines=Deadlines())
+    model = wire_of(profile, "k", blobs=None, http=Http(profile.provider))
     ours: list[float] = []
     bare: list[float] = []
     async with aiohttp.ClientSession() as session:

@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from limpet.config.machine import this_machine
-from limpet.prompt.bootstrap import estimate
+from limpet.llm.tokens import estimate
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build
 from limpet.prompt.templates import seed_workspace

@@ -11,11 +11,11 @@ from limpet.cli.doctor import Finding, Situation
 from limpet.config.load import load_settings
 from limpet.errors import LimpetError
 from limpet.llm.choose import choose
+from limpet.llm.configured import model_settings
 from limpet.llm.local import true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
 from limpet.store.migrations import MIGRATIONS
-from limpet.wiring import model_settings
 
 NEWER = "newer"
 
@@ -33,7 +33,8 @@ async def check_model(situation: Situation) -> list[Finding]:
     """Which model speaks when none is named, and its true window."""
     loaded = load_settings(situation.home.config, situation.environ)
     try:
-        choice = await choose(model_settings(loaded, situation.home, situation.environ), situation.environ)
+        settings = model_settings(loaded.settings, situation.home.root, situation.environ)
+        choice = await choose(settings, situation.environ)
     except LimpetError as error:
         return [Finding("model", "broken", str(error), error.hint)]
     profile = choice.profile

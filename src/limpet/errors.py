@@ -85,6 +85,11 @@ class ModelError(LimpetError):
         self.provider = provider
         self.status = status
 
+    def brief(self) -> str:
+        """What failed, and where, without the hint and as the beginning of a sentence."""
+        where = f"{self.provider}: " if self.provider else ""
+        return where + str(self).rstrip(".")
+
     def present(self) -> str:
         where = f"{self.provider}: " if self.provider else ""
         return where + super().present()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec import structs
@@ -20,12 +20,13 @@ from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.config import schema
 from limpet.config.load import Loaded
-from limpet.config.machine import this_machine
+from limpet.config.machine import start_warnings, this_machine
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
-from limpet.config.secrets import SecretRedactor, known_secrets, resolve
+from limpet.config.secrets import SecretRedactor, known_secrets
 from limpet.errors import LimpetError
 from limpet.llm.build import build
-from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
+from limpet.llm.choose import Choice, ProviderSettings, choose
+from limpet.llm.configured import model_settings
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
@@ -84,8 +85,7 @@ class ModelShelf:
         blobs: Blobs,
         meter: Meter,
     ) -> None:
-        self._settings = model_settings(loaded, home)
-        self._keys = further_keys(loaded, home)
+        self._settings = model_settings(loaded.settings, home.root, os.environ)
         self._fallbacks = loaded.settings.models
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
@@ -94,6 +94,7 @@ class ModelShelf:
         self._blobs = blobs
         self._meter = meter
         self._deadlines = _deadlines(loaded.settings.llm)
+        self._local_factor = loaded.settings.llm.local_factor
         self._models: dict[str, Model] = {}
 
     async def get(self, reference: str) -> Model:
@@ -122,7 +123,8 @@ class ModelShelf:
         if warning:
             self._emit(Notice(warning, level="warning"))
         provider = profile.provider
-        keys = [choice.key, *self._keys.get(provider, ())]
+        own = self._settings.providers.get(provider, ProviderSettings())
+        keys = [choice.key, *own.further_keys]
         return [
             Candidate(
                 build(
@@ -130,6 +132,8 @@ class ModelShelf:
                     blobs=self._blobs,
                     meter=self._meter,
                     deadlines=self._deadlines,
+                    local_factor=self._local_factor,
+                    headers=own.headers,
                 ),
                 provider if number == 1 else f"{provider}#{number}",
             )
@@ -223,6 +227,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     loaded, home = invocation.settings(), invocation.home()
     settings = loaded.settings
     prepare_home(home)
+    for warning in start_warnings(home.root, os.environ):
+        entrance.emit(Notice(warning, level="warning"))
     workspace = find_workspace(settings.agent.workspace, home)
     seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
@@ -272,35 +278,6 @@ async def close_orphans(store: Store, owner: Owner) -> None:
     """Mark what requests of dead processes have spent as spent."""
     for process in store.read(lambda connection: usage.orphans(connection, owner)):
         await store.write(lambda connection, process=process: usage.close_orphans(connection, process))
-
-
-def model_settings(loaded: Loaded, home: Home, environ: Mapping[str, str] | None = None) -> ModelSettings:
-    """What the configuration says of models, secrets resolved. Raises `ConfigError`."""
-    environ = os.environ if environ is None else environ
-    providers = {
-        name: ProviderSettings(
-            api_key=resolve(one.api_key, key=f"providers.{name}.api_key", root=home.root, environ=environ),
-            base_url=one.base_url,
-            model=one.model,
-            window=one.window,
-            wire=one.wire or None,
-            local=one.local,
-        )
-        for name, one in loaded.settings.providers.items()
-    }
-    settings = loaded.settings
-    return ModelSettings(model=settings.agent.model, providers=providers, aliases=settings.models.aliases)
-
-
-def further_keys(loaded: Loaded, home: Home) -> dict[str, tuple[str, ...]]:
-    """The keys of each provider beside its first, resolved. Raises `ConfigError`."""
-    return {
-        name: tuple(
-            resolve(key, key=f"providers.{name}.api_keys.{number}", root=home.root, environ=os.environ)
-            for number, key in enumerate(one.api_keys)
-        )
-        for name, one in loaded.settings.providers.items()
-    }
 
 
 def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:

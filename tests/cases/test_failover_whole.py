@@ -91,3 +91,18 @@ def test_a_chosen_model_is_not_replaced(tmp_path: Path, monkeypatch: pytest.Monk
             assert b.requests == []
 
     asyncio.run(main())
+
+
+def test_headers_of_the_configuration_go_with_each_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+    monkeypatch.setenv("TEAM", "blue")
+
+    async def main() -> None:
+        async with FakeOpenAI([Reply(text=("hello",))]) as server:
+            configure(tmp_path, server)
+            with open(tmp_path / "config.toml", "a", encoding="utf-8") as file:
+                file.write('[providers.a.headers]\nX-Team = "env:TEAM"\n')
+            await ask("hi", Trace())
+            assert server.requests[0].headers["x-team"] == "blue"
+
+    asyncio.run(main())

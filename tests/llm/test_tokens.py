@@ -61,3 +61,11 @@ def test_a_running_estimate_agrees_with_the_whole_one():
         assert running.request(request) == estimate_request(request)
     pruned = ask(*messages[2:])
     assert running.request(pruned) == estimate_request(pruned)
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [("日本語の文字" * 4, 14, 36), ("汉字" * 80, 96, 240), ("a word or two " * 28 + "seven", 80, 130)],
+)
+def test_c25_the_estimate_is_near_for_each_script(text: str, least: int, most: int) -> None:
+    assert least <= estimate(text) <= most

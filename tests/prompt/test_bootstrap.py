@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limpet.prompt.bootstrap import Allowance, WorkspaceFiles, cut, estimate, read_workspace_file
+from limpet.prompt.bootstrap import Allowance, WorkspaceFiles, cut, read_workspace_file
 
 
 @given(st.text(st.sampled_from("ab\n"), max_size=400), st.integers(80, 300))
@@ -31,14 +30,6 @@ def test_what_is_used_up_is_used_up() -> None:
     assert len(allowance.take("a" * 1000, "A.md")) <= 500
     assert len(allowance.take("b" * 1000, "B.md")) <= 100
     assert allowance.take("c" * 1000, "C.md").startswith("[C.md is cut here")
-
-
-@pytest.mark.parametrize(
-    ("text", "least", "most"),
-    [("日本語の文字" * 4, 14, 36), ("汉字" * 80, 96, 240), ("a word or two " * 28 + "seven", 80, 130)],
-)
-def test_c25_the_estimate_is_near_for_each_script(text: str, least: int, most: int) -> None:
-    assert least <= estimate(text) <= most
 
 
 def test_a_file_that_has_settled_is_not_read_again(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from msgspec import structs
 
 from limpet.agent.guard import LoopGuard
-from limpet.errors import LeaseError, LimpetError, StoreError, ToolError
+from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.tools.disk import compare
 from limpet.types.content import ResultBlock, Text
@@ -151,14 +151,14 @@ class Execution:
         return text_result(UNKNOWN_OUTCOME, is_error=True)
 
     async def _allow(self, tool: Tool, bound: BoundCall) -> None:
-        """Ask policy, and the owner where policy says so. Raises `ToolError` on no."""
+        """Ask policy, and the owner where policy says so. Raises `PolicyError` on no."""
         decision, reason = self._policy.decide(tool, bound)
         if decision == "deny":
-            raise ToolError(f"Not allowed: {reason}")
+            raise PolicyError(f"Not allowed: {reason}")
         if decision == "ask":
             plan = self._context.redactor.redact(bound.plan())
             if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
-                raise ToolError(f"Not approved by the owner: {reason}")
+                raise PolicyError(f"Not approved by the owner: {reason}")
 
     async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall) -> ToolResult:
         async def starting(intent: FileIntent) -> None:

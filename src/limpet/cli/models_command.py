@@ -19,10 +19,10 @@ from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.cli.view import TerminalView
-from limpet.config.secrets import resolve
 from limpet.config.write import set_values, unset_value
-from limpet.errors import ConfigError, InputError, LimpetError, UnreachableError, UpstreamError, UserError
+from limpet.errors import InputError, LimpetError, UnreachableError, UpstreamError, UserError
 from limpet.llm.choose import ModelSettings, ProviderSettings, choose
+from limpet.llm.configured import model_settings
 from limpet.llm.local import models_at
 from limpet.llm.profiles import profile_of, services
 from limpet.store import usage
@@ -198,18 +198,13 @@ def _line(profile: Profile) -> str:
 
 
 def model_settings_of(invocation: Invocation) -> ModelSettings:
-    """What the configuration says of models; keys that cannot be resolved are left out here."""
-    loaded, root = invocation.settings(), invocation.home().root
-    providers: dict[str, ProviderSettings] = {}
-    for name, one in loaded.settings.providers.items():
-        try:
-            key = resolve(one.api_key, key=f"providers.{name}.api_key", root=root, environ=os.environ)
-        except ConfigError as error:
-            say(f"warning: {error}", error=True)
-            key = ""
-        providers[name] = ProviderSettings(api_key=key, base_url=one.base_url, model=one.model, window=one.window)
-    settings = loaded.settings
-    return ModelSettings(model=settings.agent.model, providers=providers, aliases=settings.models.aliases)
+    """What the configuration says of models; a key that cannot be resolved is warned about and left out."""
+    return model_settings(
+        invocation.settings().settings,
+        invocation.home().root,
+        os.environ,
+        on_missing=lambda error: say(f"warning: {error}", error=True),
+    )
 
 
 def _install(arguments: Sequence[str]) -> bool:

@@ -17,22 +17,10 @@ from limpet.config.schema import ProviderSettings
 from limpet.config.table import Key
 from limpet.config.write import set_values, write_atomically
 from limpet.errors import InputError
+from limpet.llm.profiles import services
 from limpet.prompt.templates import seed_workspace
 
-KEY_VARIABLES = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-}
-LOCAL_SERVERS = {
-    "ollama": "http://127.0.0.1:11434/v1",
-    "lmstudio": "http://127.0.0.1:1234/v1",
-    "llamacpp": "http://127.0.0.1:8080/v1",
-    "vllm": "http://127.0.0.1:8000/v1",
-}
 LATER = "later"
-PROVIDERS = (*KEY_VARIABLES, *LOCAL_SERVERS, LATER)
 
 
 class Answers(Struct, frozen=True):
@@ -56,7 +44,10 @@ class Answers(Struct, frozen=True):
     "--workspace", type=WORDS, default="", help="The folder the agent works in. Default: workspace in Limpet's home."
 )
 @click.option(
-    "--provider", type=WORDS, default="", help=f"One of {', '.join(PROVIDERS)}, or a name of your own with --base-url."
+    "--provider",
+    type=WORDS,
+    default="",
+    help="One that `limpet models list` names, or your own with --base-url; later: none yet.",
 )
 @click.option("--api-key", type=WORDS, default="", help="The key, or better a reference to it: env:NAME or file:PATH.")
 @click.option("--base-url", type=WORDS, default="", help="Address of an OpenAI-compatible server, ending in /v1.")
@@ -88,20 +79,40 @@ def ask(answers: Answers, loaded: Loaded) -> Answers:
     name = answers.name or _prompt("Your name", user.name)
     timezone = answers.timezone or _ask_zone(user.timezone)
     workspace = answers.workspace or _prompt("Workspace (empty: in Limpet's home)", agent.workspace)
-    provider = answers.provider or _prompt(f"Model provider ({', '.join(PROVIDERS)})", likely_provider(loaded))
+    provider = answers.provider or _prompt(
+        f"Model provider ({', '.join(providers())}, {LATER})", likely_provider(loaded)
+    )
     known = configured(loaded, provider)
     api_key = answers.api_key
-    if not api_key and provider in KEY_VARIABLES and not os.environ.get(KEY_VARIABLES[provider]):
+    variable = key_variable(provider)
+    if not api_key and variable and not os.environ.get(variable):
         keep = "Enter keeps the one there is" if known.api_key else "not shown"
         api_key = click.prompt(f"Key for {provider} ({keep})", default="", show_default=False, hide_input=True)
     base_url = answers.base_url
-    if not base_url and provider not in PROVIDERS:
+    if not base_url and provider != LATER and not (provider in services() and services()[provider].base_url):
         base_url = _prompt("Address of the server, ending in /v1", known.base_url)
     model = answers.model
     if not model and provider != LATER:
         named, _, usual = agent.model.partition("/")
         model = _prompt("Model (empty: Limpet chooses)", usual if named == provider else "")
     return Answers(name, timezone, workspace, provider, api_key, base_url, model)
+
+
+def providers() -> list[str]:
+    """The services Limpet knows by name, but for the one the owner names and the one inside."""
+    return [name for name in services() if name not in ("custom", "embedded")]
+
+
+def key_variable(provider: str) -> str:
+    """The usual variable of a provider's key; empty for those that need none."""
+    service = services().get(provider)
+    return service.key_env if service and not service.keyless else ""
+
+
+def local_address(provider: str) -> str:
+    """Where a server of one's own usually listens; empty for services elsewhere."""
+    service = services().get(provider)
+    return service.base_url if service and service.ports else ""
 
 
 def configured(loaded: Loaded, provider: str) -> ProviderSettings:
@@ -126,7 +137,7 @@ def likely_provider(loaded: Loaded) -> str:
     """The provider in use, else one whose key is in the environment."""
     if loaded.settings.agent.model:
         return loaded.settings.agent.model.partition("/")[0]
-    return next((name for name, variable in KEY_VARIABLES.items() if os.environ.get(variable)), LATER)
+    return next((name for name in providers() if os.environ.get(key_variable(name) or "")), LATER)
 
 
 def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
@@ -141,9 +152,11 @@ def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
             values[key] = value
     provider = answers.provider
     if provider and provider != LATER:
-        base_url = answers.base_url or configured(loaded, provider).base_url or LOCAL_SERVERS.get(provider, "")
-        if provider not in PROVIDERS and not base_url:
-            raise InputError(f"{provider} is no provider Limpet knows.", hint="Give its address: --base-url URL")
+        base_url = answers.base_url or configured(loaded, provider).base_url or local_address(provider)
+        service = services().get(provider)
+        if not base_url and not (service and service.base_url):
+            reason = "has no address of its own" if service else "is no provider Limpet knows"
+            raise InputError(f"{provider} {reason}.", hint="Give its address: --base-url URL")
         if base_url:
             values["providers", provider, "base_url"] = base_url
         if reference := key_reference(provider, answers.api_key, home):
@@ -155,7 +168,7 @@ def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
 
 def key_reference(provider: str, given: str, home: Home) -> str:
     """The reference to write for a key: `given` when it is one, else a private file that now holds the key."""
-    variable = KEY_VARIABLES.get(provider, "")
+    variable = key_variable(provider)
     if not given:
         return f"env:{variable}" if variable and os.environ.get(variable) else ""
     if given.startswith(("env:", "file:")):

@@ -23,10 +23,6 @@ class Home(Struct, frozen=True):
         return self.root / "limpet.db"
 
     @property
-    def lock(self) -> Path:
-        return self.root / "limpet.db.lock"
-
-    @property
     def run(self) -> Path:
         return self.root / "run"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from limpet.llm.choose import Choice
 from limpet.llm.http import Deadlines, Http
 from limpet.llm.metered import Metered
@@ -10,6 +12,7 @@ from limpet.types.ports import Blobs, Meter, Model
 from limpet.types.profile import Profile
 
 LOCAL_FACTOR = 5.0
+"""Deadlines of servers on the owner's own machine are so many times as long."""
 
 
 def build(
@@ -18,22 +21,29 @@ def build(
     blobs: Blobs | None = None,
     meter: Meter | None = None,
     deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+    local_factor: float = LOCAL_FACTOR,
+    headers: Mapping[str, str] | None = None,
     patience: Patience = Patience(),  # noqa: B008 (frozen)
 ) -> Model:
-    """The model to hand to the loop. Nothing is connected or loaded before its first request; `close` it at the end."""
-    model = wire_of(choice.profile, choice.key, blobs=blobs, deadlines=deadlines)
+    """The model to hand to the loop. Nothing is connected or loaded before its first request; `close` it at the end.
+
+    `headers` go with every request.
+    """
+    if choice.profile.local:
+        deadlines = deadlines.times(local_factor)
+    http = Http(choice.profile.provider, deadlines=deadlines, headers=headers)
+    model = wire_of(choice.profile, choice.key, blobs=blobs, http=http)
     if meter is not None:
         model = Metered(model, meter=meter)
     return Retrying(model, patience=patience)
 
 
-def wire_of(profile: Profile, key: str, *, blobs: Blobs | None, deadlines: Deadlines) -> Model:
+def wire_of(profile: Profile, key: str, *, blobs: Blobs | None, http: Http) -> Model:
     """The bare wire that `profile` names. Only its module is imported."""
     if profile.wire == "embedded":
         from limpet.llm.embedded import Embedded
 
         return Embedded(profile)
-    http = Http(profile.provider, deadlines=deadlines.times(LOCAL_FACTOR) if profile.local else deadlines)
     match profile.wire:
         case "anthropic":
             from limpet.llm.wire.anthropic import Anthropic as Wire

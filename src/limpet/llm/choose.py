@@ -15,14 +15,19 @@ _ENV_ORDER = ("anthropic", "openai", "openrouter", "deepseek")
 
 
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):
-    """What the configuration says of one provider. The key is the secret itself, references are resolved before."""
+    """What the configuration says of one provider. Keys are the secrets themselves, references are resolved before.
+
+    `further_keys` are used when `api_key` will not do; `headers` go with every request.
+    """
 
     api_key: str = ""
+    further_keys: tuple[str, ...] = ()
     base_url: str = ""
     model: str = ""
     window: int = 0
     wire: Wire | None = None
     local: bool | None = None
+    headers: dict[str, str] = {}
 
 
 class ModelSettings(Struct, frozen=True, omit_defaults=True):
@@ -115,13 +120,11 @@ class _Sources:
         if provider == "ollama" and (host := self._env.get("OLLAMA_HOST", "").strip()):
             url = ollama_url(host)
         model = self._env.get("LLM_MODEL", "") if provider == "custom" else ""
-        return ProviderSettings(
+        return structs.replace(
+            found,
             api_key=found.api_key or key.strip(),
             base_url=found.base_url or url.strip(),
             model=found.model or model.strip(),
-            window=found.window,
-            wire=found.wire,
-            local=found.local,
         )
 
     def providers(self) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -53,11 +54,22 @@ def is_loopback(url: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
+_ALWAYS = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
+
+
 class Http:
     """Connections to one model service. Safe to share between requests of one event loop; `close` when done."""
 
-    def __init__(self, provider: str, *, deadlines: Deadlines = Deadlines()) -> None:  # noqa: B008 (frozen)
+    def __init__(
+        self,
+        provider: str,
+        *,
+        deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """`headers` go with every request, beside those of the wire."""
         self._provider = provider
+        self._headers = dict(headers or {})
         self._deadlines = deadlines
         self._session: ClientSession | None = None
 
@@ -90,7 +102,7 @@ class Http:
 
         limits = self._deadlines
         size = sum(map(len, body))
-        sent = {"Content-Type": "application/json", "Accept": "text/event-stream, application/json", **headers}
+        sent = {**_ALWAYS, **headers, **self._headers}
         if size > _ONE_WRITE:  # never joined: copying a long history costs more than all else here
             sent["Content-Length"] = str(size)
         data = _parts(body) if size > _ONE_WRITE else b"".join(body)
@@ -129,7 +141,9 @@ class Http:
 
     def _unreachable(self, url: str, error: Exception) -> UnreachableError:
         hint = "Check the address (base_url), the network and, behind one, the proxy."
-        if is_loopback(url):
+        if isinstance(error, ssl.SSLError) or isinstance(error.__cause__, ssl.SSLError):
+            hint = "Does it speak https there? Try http:// in the address (base_url), or check its certificate."
+        elif is_loopback(url):
             hint = "Is the local server running, and on this port?"
         return UnreachableError(f"cannot reach {_address(url)}: {_words(error)}", provider=self._provider, hint=hint)
 

@@ -67,7 +67,7 @@ class Retrying:
                 wait = self._wait(error, attempt)
                 if wait is None:
                     raise
-                reason = error.present()
+                reason = error.brief()
             if shown:
                 yield AnswerReset(reason)
             yield Notice(f"{reason}. Asking again in {wait:.1f} s.", "warning")

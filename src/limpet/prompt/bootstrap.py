@@ -9,6 +9,8 @@ import time
 
 from msgspec import Struct
 
+from limpet.llm.tokens import estimate
+
 READ_LIMIT = 4_000_000
 """Bytes of one file that are looked at; what is behind them is cut off anyway."""
 
@@ -95,11 +97,6 @@ def cut(text: str, cap: int, name: str) -> str:
     line_end = text.rfind("\n", room // 2, room + 1)
     head = text[: line_end if line_end > 0 else room].rstrip()
     return f"{head}\n{marker}" if head else marker
-
-
-def estimate(text: str) -> int:
-    """Tokens, roughly, and rather too many: a byte of UTF-8 is 0.3 of one, a CJK character 0.9."""
-    return (len(text.encode("utf-8", "replace")) * 3 + 9) // 10
 
 
 class Allowance:

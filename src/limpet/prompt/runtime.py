@@ -58,11 +58,3 @@ def day_start(now: int, zone: str) -> int:
     place, _ = find_zone(zone, now)
     moment = datetime.fromtimestamp(now / 1000, place)
     return round(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
-
-
-def strip_runtime(text: str) -> str:
-    """`text` without runtime blocks, should a model repeat one."""
-    while (start := text.find(OPEN)) >= 0:
-        end = text.find(CLOSE, start)
-        text = text[:start].rstrip() + (text[end + len(CLOSE) :] if end >= 0 else "")
-    return text

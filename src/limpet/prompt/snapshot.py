@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from limpet.errors import NoModelError
-from limpet.prompt.bootstrap import FileText, WorkspaceFiles, cut, estimate
+from limpet.llm.tokens import estimate
+from limpet.prompt.bootstrap import FileText, WorkspaceFiles, cut
 from limpet.prompt.sections import BOOTSTRAP_FILES, MEMORY_FILES, PromptContext, Sections, Tier
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.tool import ToolSpec

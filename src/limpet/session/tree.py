@@ -7,14 +7,6 @@ from collections.abc import Iterable
 from limpet.types.entry import Compaction, Entry, Label, Leaf
 
 
-def leaf_of(entries: Iterable[Entry]) -> str:
-    """Id of the leaf: the newest tree entry, or where a later `Leaf` points."""
-    leaf = ""
-    for entry in entries:
-        leaf = next_leaf(leaf, entry)
-    return leaf
-
-
 def next_leaf(leaf: str, entry: Entry) -> str:
     """The leaf after `entry` was appended to a log whose leaf was `leaf`."""
     if isinstance(entry.payload, Leaf):

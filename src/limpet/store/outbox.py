@@ -84,12 +84,6 @@ def settle(connection: Connection, row: int, *, state: OutboxState, error: str =
     connection.execute("UPDATE outbox SET state = ?, owner = '', error = ? WHERE id = ?", (state, error, row))
 
 
-def of_turn(connection: Connection, turn: str) -> list[OutboxRow]:
-    """All parts a turn has made, in order."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM outbox WHERE turn = ? ORDER BY id", (turn,))
-    return [_row(row) for row in rows]
-
-
 def _row(values: tuple[Value, ...]) -> OutboxRow:
     stored = convert(values, _Stored)
     return OutboxRow(

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import Raw, structs
 
-from limpet.llm.build import wire_of
-from limpet.llm.http import Deadlines
+from limpet.llm.build import LOCAL_FACTOR, wire_of
+from limpet.llm.http import Deadlines, Http
 from limpet.testing.fakes.server import FakeServer
 from limpet.types.content import Text
 from limpet.types.event import Done, ModelEvent
@@ -80,7 +80,9 @@ async def wire_at(
     """The wire that `profile` names, speaking to `server` with its key or another one."""
     base = server.base_url.removesuffix("/v1") if profile.wire == "anthropic" else server.base_url
     at = structs.replace(profile, base_url=base)
-    model = wire_of(at, server.key if key is None else key, blobs=blobs, deadlines=deadlines or Deadlines())
+    limits = deadlines or Deadlines()
+    http = Http(at.provider, deadlines=limits.times(LOCAL_FACTOR) if at.local else limits)
+    model = wire_of(at, server.key if key is None else key, blobs=blobs, http=http)
     try:
         yield model
     finally:
