@@ -6,7 +6,7 @@ import pytest
 
 from limpet.errors import PathRefusedError, ToolError
 from limpet.testing.context import Recorded, call, tool_context
-from limpet.tools.disk import compare, digest
+from limpet.tools.disk import compare, digest, discard, temporary_of
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
@@ -274,3 +274,13 @@ def test_grep_caps_matches_and_lines(space):
     wide = call(grep, tool_context(space), pattern="ww").text
     assert len(wide) < 600
     assert "[2000 characters]" in wide
+
+
+def test_what_a_killed_write_left_is_removed_by_who_settles_the_call(tmp_path):
+    leftover = tmp_path / temporary_of("e1.0")
+    leftover.write_text("half")
+    discard(FileIntent(str(tmp_path / "a.txt"), before="", after="x"), "e1.1")
+    assert leftover.exists()
+    discard(FileIntent(str(tmp_path / "a.txt"), before="", after="x"), "e1.0")
+    discard(FileIntent(str(tmp_path / "gone" / "a.txt"), before="", after="x"), "e1.0")
+    assert list(tmp_path.iterdir()) == []

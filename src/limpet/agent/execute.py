@@ -17,7 +17,7 @@ from msgspec import structs
 from limpet.agent.guard import LoopGuard
 from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.tools.disk import compare
+from limpet.tools.disk import compare, discard
 from limpet.types.content import ResultBlock, Text
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
@@ -143,6 +143,7 @@ class Execution:
         if not call.started or tool.effect in ("pure", "idempotent", "row"):
             return None
         if tool.effect == "file" and call.intent is not None:
+            discard(call.intent, call.name)
             state = compare(call.intent)
             if state == "before":
                 return None

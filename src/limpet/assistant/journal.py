@@ -12,6 +12,7 @@ from limpet.store import commits, inbox, sessions, usage
 from limpet.store.commits import End, TurnWriter
 from limpet.store.outbox import Part
 from limpet.store.sql import Connection
+from limpet.tools.disk import discard
 from limpet.types.content import Text
 from limpet.types.entry import Entry, Note, ToolResultEntry, ToolStarted
 from limpet.types.envelope import InboxRow
@@ -112,6 +113,9 @@ class TurnJournal:
         )
 
     def _unanswered(self, text: str) -> tuple[ToolResultEntry, ...]:
+        for call in self.log.pending():
+            if call.intent is not None:
+                discard(call.intent, call.name)
         return tuple(_result(call, text_result(text, is_error=True)) for call in self.log.pending())
 
     def _rows(self) -> list[InboxRow]:

@@ -6,11 +6,12 @@ What was meant for a terminal that is gone is shown by the next one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from limpet.assistant.services import Services
 from limpet.store import outbox
-from limpet.types.envelope import Address, OutboxRow
+from limpet.store.sql import Connection
+from limpet.types.envelope import Address, OutboxRow, OutboxState
 from limpet.types.event import Notice
 
 MAYBE_SHOWN = "[An answer from before may not have been shown: Limpet ended while it was printed. It is in the log.]"
@@ -27,14 +28,16 @@ async def deliver(services: Services, address: Address, show: Callable[[OutboxRo
     store, owner = services.store, services.owner
     shown: list[OutboxRow] = []
     rows = store.read(lambda connection: outbox.waiting(connection, address))
-    ours = {(row.turn, row.text) for row in rows if row.address == address}
-    for row in rows:
-        if row.address != address and owner.alive(row.address.thread):
-            continue
-        if row.address != address and (row.turn, row.text) in ours:  # one answer to what was said in both
-            await store.write(lambda connection, row=row: outbox.settle(connection, row.id, state="expired"))
-            continue
-        state = await store.write(lambda connection, row=row: outbox.attempt(connection, row.id, owner=owner))
+    for row, copies in _once_each(
+        [row for row in rows if row.address == address or not owner.alive(row.address.thread)]
+    ):
+
+        def attempt(connection: Connection, row: OutboxRow = row, copies: Sequence[OutboxRow] = copies) -> OutboxState:
+            for copy in copies:
+                outbox.settle(connection, copy.id, state="expired")
+            return outbox.attempt(connection, row.id, owner=owner)
+
+        state = await store.write(attempt)
         if state == "unknown":
             services.emit(Notice(MAYBE_SHOWN, level="warning"))
         if state != "attempting":
@@ -43,3 +46,19 @@ async def deliver(services: Services, address: Address, show: Callable[[OutboxRo
         await store.write(lambda connection, row=row: outbox.settle(connection, row.id, state="sent"))
         shown.append(row)
     return shown
+
+
+def _once_each(rows: Sequence[OutboxRow]) -> list[tuple[OutboxRow, list[OutboxRow]]]:
+    """Each part with its copies: one answer to what was said on several terminals, all of which are now this one.
+
+    The copies end in the transaction that attempts the part, so that no crash can make two of them seen. The part that
+    somebody was already showing stands for its copies.
+    """
+    groups: dict[tuple[str, str], list[OutboxRow]] = {}
+    for row in rows:
+        groups.setdefault((row.turn or str(row.id), row.text), []).append(row)
+    found: list[tuple[OutboxRow, list[OutboxRow]]] = []
+    for group in groups.values():
+        first = next((row for row in group if row.state == "attempting"), group[0])
+        found.append((first, [row for row in group if row is not first]))
+    return found

@@ -42,7 +42,7 @@ async def replace(root: Root, spot: Spot, data: bytes, *, before: bytes | None, 
         if spot.path != intent.path:
             raise ToolError(f"{spot.relative}: a folder on its way was replaced meanwhile; nothing was written")
     _confirm(spot, was)
-    _swap(spot, data)
+    _swap(spot, data, key=context.key)
     return intent
 
 
@@ -63,9 +63,23 @@ def _mode(spot: Spot) -> int | None:
         return None
 
 
-def _swap(spot: Spot, data: bytes) -> None:
+def temporary_of(key: str) -> str:
+    """The name under which the call `key` writes its content before it takes the file's place.
+
+    It follows from the call, so that whoever settles a call that was killed in between can remove it.
+    """
+    return f".limpet-{digest(key.encode())[:16]}.tmp"
+
+
+def discard(intent: FileIntent, key: str) -> None:
+    """Remove what the killed call `key` may have left beside its file."""
+    with suppress(OSError):
+        os.unlink(os.path.join(os.path.dirname(intent.path), temporary_of(key)))
+
+
+def _swap(spot: Spot, data: bytes, *, key: str) -> None:
     mode = _mode(spot)
-    temporary = f".limpet-{os.urandom(6).hex()}.tmp"
+    temporary = temporary_of(key)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         fd = os.open(temporary, flags, 0o666, dir_fd=spot.folder)
