@@ -49,15 +49,18 @@ def test_killed_while_showing_neither_copy_is_shown_again(tmp_path: Path) -> Non
     def die(row: OutboxRow) -> None:
         raise Killed
 
-    async def main() -> None:
-        with pytest.raises(Killed):
-            async with home(tmp_path, ScriptedModel([])) as (services, _):
-                await answer_to(services, "1-dead", "2-dead")
-                await deliver(services, Address(channel="cli", chat=KEY, thread=services.owner.name), die)
+    async def killed() -> None:
+        async with home(tmp_path, ScriptedModel([])) as (services, _):
+            await answer_to(services, "1-dead", "2-dead")
+            await deliver(services, Address(channel="cli", chat=KEY, thread=services.owner.name), die)
+
+    async def restarted() -> None:
         async with home(tmp_path, ScriptedModel([])) as (services, trace):
             shown = await deliver(services, Address(channel="cli", chat=KEY, thread=services.owner.name), die)
             assert shown == []
             assert sorted(states(services)) == ["expired", "unknown"]
             assert "may not have been shown" in trace.text
 
-    asyncio.run(main())
+    with pytest.raises(Killed):
+        asyncio.run(killed())
+    asyncio.run(restarted())

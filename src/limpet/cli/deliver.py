@@ -28,9 +28,8 @@ async def deliver(services: Services, address: Address, show: Callable[[OutboxRo
     store, owner = services.store, services.owner
     shown: list[OutboxRow] = []
     rows = store.read(lambda connection: outbox.waiting(connection, address))
-    for row, copies in _once_each(
-        [row for row in rows if row.address == address or not owner.alive(row.address.thread)]
-    ):
+    ours = [row for row in rows if row.address == address or not owner.alive(row.address.thread)]
+    for row, copies in _once_each(ours):
 
         def attempt(connection: Connection, row: OutboxRow = row, copies: Sequence[OutboxRow] = copies) -> OutboxState:
             for copy in copies:
