@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
 
 from msgspec import structs
 
@@ -16,6 +17,7 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.redacted import Redacted
 from limpet.assistant.services import Services
+from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.config import schema
@@ -30,8 +32,9 @@ from limpet.llm.configured import model_settings
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
+from limpet.memory import daily
 from limpet.prompt.bootstrap import WorkspaceFiles
-from limpet.prompt.runtime import day_start, runtime_block
+from limpet.prompt.runtime import day_start, find_zone, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
 from limpet.prompt.snapshot import changed, rebuild_reason, tier_for
@@ -50,7 +53,7 @@ from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.types.entry import Note, PromptEntry
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import InboxRow, Trust
 from limpet.types.event import Notice
 from limpet.types.message import Sampling
 from limpet.types.ports import Blobs, Clock, Meter, Model
@@ -201,6 +204,22 @@ class WorkspacePrompting:
         )
 
 
+class WorkspaceNotes:
+    """The `Notes` in the workspace's folder `memory`."""
+
+    def __init__(self, workspace: str, zone: str) -> None:
+        self._workspace = workspace
+        self._zone = zone
+
+    def file(self, at: int, trust: Trust) -> str:
+        place, _ = find_zone(self._zone, at)
+        day = datetime.fromtimestamp(at / 1000, place)
+        return f"{daily.PENDING if trust == 'external' else daily.FOLDER}/{day:%Y-%m-%d}.md"
+
+    async def append(self, file: str, lines: Sequence[str]) -> int:
+        return daily.append_lines(self._workspace, file, lines, title=file.rpartition("/")[2].removesuffix(".md"))
+
+
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
@@ -262,6 +281,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             prompting=WorkspacePrompting(
                 str(workspace), settings, entrance, redactor=redactor, clock=clock, tools=tools
             ),
+            notes=WorkspaceNotes(str(workspace), settings.user.timezone),
+            weights=Weights(),
             tools=tools.full,
             policy=BuiltinPolicy(sandbox),
             approvals=entrance.approvals,

@@ -12,6 +12,8 @@ from typing import Annotated
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
+from limpet.assistant.weigh import Weights
+from limpet.memory import daily
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
@@ -20,7 +22,7 @@ from limpet.testing.clock import FakeClock
 from limpet.testing.trace import Trace
 from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
-from limpet.types.envelope import Address, Inbound, InboxRow
+from limpet.types.envelope import Address, Inbound, InboxRow, Trust
 from limpet.types.ids import new_id
 from limpet.types.message import Sampling
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
@@ -64,6 +66,19 @@ class PlainPrompting:
 
     def runtime(self, row: InboxRow) -> str:
         return "<runtime>now</runtime>"
+
+
+class FolderNotes:
+    """`Notes` in a folder, all in the file of one day."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def file(self, at: int, trust: Trust) -> str:
+        return "memory/pending/2026-11-30.md" if trust == "external" else "memory/2026-11-30.md"
+
+    async def append(self, file: str, lines: Sequence[str]) -> int:
+        return daily.append_lines(str(self.folder), file, lines, title="2026-11-30")
 
 
 class Allow:
@@ -143,6 +158,8 @@ async def home(
         clock=FakeClock(),
         models=OneModel(model),
         prompting=PlainPrompting(tools),
+        notes=FolderNotes(folder),
+        weights=Weights(),
         tools=tools,
         policy=Allow(),
         approvals=Nobody(),

@@ -37,6 +37,10 @@ class Budget:
         self._steps += 1
         self._usage += usage
 
+    def spend(self, usage: Usage) -> None:
+        """A request beside the loop was answered: it costs, but is no step."""
+        self._usage += usage
+
     def exceeded(self) -> str:
         """Which limit is reached, as the end of a sentence; empty while none is."""
         limits = self._limits

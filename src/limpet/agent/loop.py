@@ -15,7 +15,7 @@ from limpet.agent.execute import Execution
 from limpet.agent.guard import CUT_OFF_LIMIT
 from limpet.agent.limits import Budget
 from limpet.agent.queue import Control
-from limpet.errors import UpstreamError
+from limpet.errors import ContextOverflowError, UpstreamError
 from limpet.types.event import AnswerReset, Done, Notice, TextDelta
 from limpet.types.message import AssistantMessage, ToolChoice
 from limpet.types.ports import Emit, Journal, Model, View
@@ -87,6 +87,16 @@ async def _ask_until_said(loop: Loop) -> Done:
 
 
 async def _ask(loop: Loop, *, tool_choice: ToolChoice = "auto") -> Done:
+    """One answer. A request that the provider finds too long is made smaller and sent again while that is possible."""
+    while True:
+        try:
+            return await _stream(loop, tool_choice)
+        except ContextOverflowError as error:
+            if not await loop.view.overflowed(error.limit):
+                raise
+
+
+async def _stream(loop: Loop, tool_choice: ToolChoice) -> Done:
     """One request; its deltas go to the watchers, its answer is returned."""
     loop.control.shown.clear()
     request = await loop.view.request(tool_choice=tool_choice)

@@ -14,7 +14,7 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
-from limpet.types.entry import Entry, Note, ToolResultEntry, ToolStarted
+from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
@@ -23,6 +23,10 @@ from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
 
 CUT_OFF = "The answer above was cut off at the model's output limit. Say “go on” for the rest."
+REDUCED = (
+    "The conversation had become too long for the model, and no summary could be made of its older part. I go on "
+    "without it; all of it stays in the log. /new begins anew, /model chooses a model with more room."
+)
 MORE = "[More has come in meanwhile: going on with that.]"
 STOPPED = "Stopped by the user before it was finished; what it had done so far is unknown."
 
@@ -87,6 +91,8 @@ class TurnJournal:
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
                 parts += self._parts(CUT_OFF, kind="notice")
+            if self._reduced():
+                parts += self._parts(REDUCED, kind="notice")
         rows = [row.id for row in self._rows()]
         over = await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
         if not over and parts:
@@ -110,6 +116,14 @@ class TurnJournal:
                 parts=self._parts(notice, kind="notice"),
                 error=f"{kind}: {notice}",
             )
+        )
+
+    def _reduced(self) -> bool:
+        """Whether the conversation was shortened in this turn without a summary."""
+        return any(
+            isinstance(entry.payload, Compaction) and entry.payload.how == "reduced"
+            for entry in self.log.entries
+            if entry.turn == self.writer.turn
         )
 
     def _unanswered(self, text: str) -> tuple[ToolResultEntry, ...]:

@@ -8,11 +8,12 @@ from typing import Protocol
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
+from limpet.assistant.weigh import Weights
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling
 from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
@@ -49,9 +50,24 @@ class Prompting(Protocol):
         ...
 
 
+class Notes(Protocol):
+    """Called for the day's notes; provided by `app` over `memory`."""
+
+    def file(self, at: int, trust: Trust) -> str:
+        """The file, below the workspace, for what was said at `at` (UTC ms); another one for what strangers said."""
+        ...
+
+    async def append(self, file: str, lines: Sequence[str]) -> int:
+        """Append the lines that the file does not hold yet; how many. Raises `WorkspaceError`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`workspace` is an absolute path, `tools` are in the order the model is given them."""
+    """`workspace` is an absolute path, `tools` are in the order the model is given them.
+
+    `sliding`: a full window drops the oldest turns instead of summarising them.
+    """
 
     agent: str
     workspace: str
@@ -61,6 +77,8 @@ class Services:
     clock: Clock
     models: Models
     prompting: Prompting
+    notes: Notes
+    weights: Weights
     tools: Sequence[Tool]
     policy: Policy
     approvals: Approvals
@@ -70,3 +88,4 @@ class Services:
     sampling: Sampling
     locks: PathLocks
     emit: Emit
+    sliding: bool = False

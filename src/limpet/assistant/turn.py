@@ -9,7 +9,9 @@ from limpet.agent.execute import Execution
 from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
+from limpet.assistant import flush
 from limpet.assistant.journal import TurnJournal
+from limpet.assistant.reduce import Place
 from limpet.assistant.services import Services
 from limpet.assistant.view import SessionView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
@@ -41,6 +43,8 @@ async def run(turn: Run, control: Control) -> TurnEnded:
     services, writer = turn.services, turn.writer
     services.emit(TurnStarted(session=writer.lease.session, turn=writer.turn, attempt=turn.attempt))
     journal = TurnJournal(services, writer, turn.log)
+    if turn.attempt > 1:
+        await flush.catch_up(services, turn.log)
     try:
         await loop.run(_loop(turn, journal, control))
         ended = _ended(turn, "done", text=journal.last)
@@ -51,7 +55,7 @@ async def run(turn: Run, control: Control) -> TurnEnded:
     except (ModelError, UserError) as error:
         notice = services.redactor.redact(error.present())
         if isinstance(error, ContextOverflowError):
-            notice += "\nBegin anew with /new; what was said is kept."
+            notice += "\nThis conversation could not be made short enough. Begin anew with /new; what was said is kept."
         await journal.fail(notice, kind=type(error).__name__)
         ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
     services.emit(ended)
@@ -66,8 +70,16 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     settings = services.sampling
     if row is not None and row.thinking:
         settings = structs.replace(settings, thinking=row.thinking)
+    budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
     return Loop(
-        view=SessionView(turn.log, session=session, sampling=sampling(settings, profile)),
+        view=SessionView(
+            services,
+            turn.log,
+            Place(turn.writer.lease, turn.writer.turn),
+            model=turn.model,
+            sampling=sampling(settings, profile),
+            spend=budget.spend,
+        ),
         model=turn.model,
         execution=Execution(
             services.tools,
@@ -78,7 +90,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
             clock=services.clock,
             emit=services.emit,
         ),
-        budget=Budget(services.limits, services.clock, spent=spent, local=profile.local),
+        budget=budget,
         control=control,
         journal=journal,
         emit=services.emit,

@@ -1,33 +1,60 @@
-"""The view of a turn: the next request, computed from the log."""
+"""The view of a turn: the next request, computed from the log and kept within the model's window."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from limpet.assistant.reduce import Place, Reducer
+from limpet.assistant.services import Services
 from limpet.errors import LimpetError
 from limpet.session.log import Log
 from limpet.types.message import Request, Sampling, ToolChoice
-from limpet.types.ports import PendingCall
+from limpet.types.ports import Model, PendingCall
+from limpet.types.usage import Usage
+
+
+def next_request(log: Log, *, session: str, sampling: Sampling, tool_choice: ToolChoice = "auto") -> Request:
+    """The request that a log gives, as it stands."""
+    prompt = log.prompt
+    if prompt is None:
+        raise LimpetError(f"The log of session {session} holds no prompt.")
+    return Request(
+        session=session,
+        system=prompt.system,
+        tools=prompt.tools,
+        messages=log.messages(),
+        tool_choice=tool_choice,
+        sampling=sampling,
+    )
 
 
 class SessionView:
     """Implements the `View` port over a session's log."""
 
-    def __init__(self, log: Log, *, session: str, sampling: Sampling) -> None:
+    def __init__(
+        self,
+        services: Services,
+        log: Log,
+        place: Place,
+        *,
+        model: Model,
+        sampling: Sampling,
+        spend: Callable[[Usage], None],
+    ) -> None:
         self._log = log
-        self._session = session
+        self._session = place.lease.session
         self._sampling = sampling
+        self._reducer = Reducer(services, log, place, model=model, build=self._build, spend=spend)
 
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
-        prompt = self._log.prompt
-        if prompt is None:
-            raise LimpetError(f"The log of session {self._session} holds no prompt.")
-        return Request(
-            session=self._session,
-            system=prompt.system,
-            tools=prompt.tools,
-            messages=self._log.messages(),
-            tool_choice=tool_choice,
-            sampling=self._sampling,
-        )
+        await self._reducer.before_request()
+        return self._build(tool_choice)
+
+    async def overflowed(self, limit: int) -> bool:
+        return await self._reducer.overflowed(limit)
 
     def pending(self) -> tuple[PendingCall, ...]:
         return self._log.pending()
+
+    def _build(self, tool_choice: ToolChoice = "auto") -> Request:
+        return next_request(self._log, session=self._session, sampling=self._sampling, tool_choice=tool_choice)

@@ -11,18 +11,22 @@ repaired in the log.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import structs
 
+from limpet.session.prune import aged, pruned, shortened
 from limpet.session.tree import next_leaf, visible
-from limpet.types.content import AssistantBlock, Opaque, Text, ToolCall, UserBlock
+from limpet.types.content import AssistantBlock, Opaque, ResultBlock, Text, ToolCall, UserBlock
 from limpet.types.entry import (
     AssistantEntry,
     Compaction,
     Entry,
+    ImageAged,
     Label,
     Leaf,
     Note,
+    Prune,
     ToolResultEntry,
     ToolStarted,
     UserEntry,
@@ -56,11 +60,13 @@ class Projection:
         self._closed: list[Message] = []
         self._ids: set[str] = set()
         self._open: _OpenBatch | None = None
+        self._shortened: dict[str, Literal["soft", "hard"]] = {}
+        self._aged: set[str] = set()
 
     def add(self, entry: Entry) -> None:
         """Take in the next entry of the log."""
         self._log.append(entry)
-        linear = entry.parent == self._leaf and not isinstance(entry.payload, Leaf | Compaction)
+        linear = entry.parent == self._leaf and not isinstance(entry.payload, Leaf | Compaction | Prune | ImageAged)
         self._leaf = next_leaf(self._leaf, entry)
         if linear or isinstance(entry.payload, Label):
             self._fold(entry)
@@ -73,6 +79,11 @@ class Projection:
             return tuple(self._closed)
         return (*self._closed, *self._open.results())
 
+    @property
+    def closed(self) -> int:
+        """How many of the messages are complete: all but the results of the newest calls."""
+        return len(self._closed)
+
     def pending(self) -> tuple[PendingCall, ...]:
         """Calls of the newest assistant message that have no result yet, in their order."""
         return () if self._open is None else self._open.pending()
@@ -80,6 +91,11 @@ class Projection:
     def _rebuild(self) -> None:
         self._reset()
         summary, entries = visible(self._log)
+        soft, hard = pruned(entries)
+        self._shortened = {**dict.fromkeys(soft, "soft"), **dict.fromkeys(hard, "hard")}
+        self._aged = {
+            name for entry in entries if isinstance(entry.payload, ImageAged) for name in entry.payload.targets
+        }
         if summary:
             self._say((Text(f"Summary of the conversation so far:\n\n{summary}"),), runtime="")
         for entry in entries:
@@ -88,7 +104,8 @@ class Projection:
     def _fold(self, entry: Entry) -> None:
         match entry.payload:
             case UserEntry(message=message):
-                self._say(message.content, runtime=message.runtime)
+                content = aged(message.content) if entry.id in self._aged else message.content
+                self._say(content, runtime=message.runtime)
             case Note(text=text):
                 self._say((Text(f"<limpet-note>\n{text}\n</limpet-note>"),), runtime="")
             case AssistantEntry(message=message):
@@ -98,9 +115,15 @@ class Projection:
                     self._open.started[index] = intent
             case ToolResultEntry() as result:
                 if self._open is not None:
-                    self._open.add(result)
+                    self._open.add(result, self._content(entry.id, result))
             case _:
                 pass
+
+    def _content(self, name: str, entry: ToolResultEntry) -> tuple[ResultBlock, ...]:
+        """The blocks of the result `name`, as short as the log says."""
+        how = self._shortened.get(name)
+        content = shortened(entry.result, how) if how else entry.result.content
+        return aged(content) if name in self._aged else content
 
     def _close(self) -> None:
         if self._open is not None:
@@ -165,11 +188,11 @@ class _OpenBatch:
         self.started: dict[int, FileIntent | None] = {}
         self._results: dict[int, ToolMessage] = {}
 
-    def add(self, result: ToolResultEntry) -> None:
+    def add(self, result: ToolResultEntry, content: tuple[ResultBlock, ...]) -> None:
         """Take a result: the first for its call counts, one that belongs to no call here is left out."""
         if result.assistant == self.entry and 0 <= result.index < len(self.calls) and result.index not in self._results:
             call = self.calls[result.index]
-            content = tuple(block for block in result.result.content if not _blank(block)) or (Text("(no output)"),)
+            content = tuple(block for block in content if not _blank(block)) or (Text("(no output)"),)
             self._results[result.index] = ToolMessage(
                 call_id=call.id, name=call.name, content=content, is_error=result.result.is_error
             )

@@ -117,6 +117,26 @@ def note(connection: Connection, writer: TurnWriter, payload: Note, *, now: int)
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
+class Reduction(Struct, frozen=True):
+    """What a reduction of the context was decided on: the lease, the turn (if one runs) and the `leaf` it looked at."""
+
+    lease: Lease
+    turn: str
+    leaf: str
+    trust: Trust
+
+
+def reduce(connection: Connection, reduction: Reduction, payloads: Sequence[Payload], *, now: int) -> list[Entry]:
+    """What makes later requests smaller, in one commit. Raises `LeaseLostError`, also when the log has grown since."""
+    lease = reduction.lease
+    if not sessions.fresh(connection, lease) or sessions.leaf(connection, lease.session) != reduction.leaf:
+        raise sessions.lost(lease)
+    return [
+        entries.append(connection, lease, payload, turn=reduction.turn, now=now, trust=reduction.trust)
+        for payload in payloads
+    ]
+
+
 class End(Struct, frozen=True):
     """How a turn ends. `message` is its last answer, if it has one; `parts` get the key of the entry or the turn."""
 

@@ -102,6 +102,12 @@ def fresh(connection: Connection, lease: Lease) -> bool:
     return row == (lease.owner, lease.epoch)
 
 
+def leaf(connection: Connection, session: str) -> str:
+    """The entry on which the next one hangs; empty for a session without entries."""
+    row = connection.execute("SELECT leaf FROM sessions WHERE id = ?", (session,)).fetchone()
+    return convert(row, tuple[str])[0] if row else ""
+
+
 def end(connection: Connection, lease: Lease, *, reason: str, now: int) -> None:
     """End the session under its lease; its key is free for a new one. Raises `LeaseLostError`."""
     connection.execute(

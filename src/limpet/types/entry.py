@@ -44,21 +44,43 @@ class ToolResultEntry(Struct, frozen=True, tag_field="kind", tag="tool_result", 
 
 
 class Compaction(Struct, frozen=True, tag_field="kind", tag="compaction", omit_defaults=True):
-    """Everything before the entry `first_kept` is represented by `summary` from here on."""
+    """Everything before the entry `first_kept` is represented by `summary` from here on.
+
+    `how` it came about: written by a model, or by `reduced` rules after `error`, or as a sliding `window` with no
+    summary. `read` and `changed` are the files that the covered part touched, earlier compactions included.
+    """
 
     summary: str
     first_kept: str
     tokens_before: int = 0
+    how: Literal["summary", "reduced", "window"] = "summary"
+    read: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    error: str = ""
+
+
+class Flush(Struct, frozen=True, tag_field="kind", tag="flush", omit_defaults=True):
+    """What is worth remembering of the entries up to `upto`, as `lines` for the day's notes in the file `path`.
+
+    Committed before the file is written, so that a crash loses nothing. `error`: why there are none.
+    """
+
+    upto: str
+    path: str = ""
+    lines: tuple[str, ...] = ()
+    error: str = ""
 
 
 class Prune(Struct, frozen=True, tag_field="kind", tag="prune", omit_defaults=True):
-    """Tool results (by entry id) that are sent shortened from here on; monotone."""
+    """Tool results (by entry id) that are sent shortened (soft) or as a placeholder (hard) from here on; monotone."""
 
     targets: tuple[str, ...]
     how: Literal["soft", "hard"]
 
 
 class ImageAged(Struct, frozen=True, tag_field="kind", tag="image_aged"):
+    """Entries (by id) whose images are sent as `[image: name, WxH]` from here on; monotone."""
+
     targets: tuple[str, ...]
 
 
@@ -113,6 +135,7 @@ Payload = (
     | ToolStarted
     | ToolResultEntry
     | Compaction
+    | Flush
     | Prune
     | ImageAged
     | PromptEntry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -9,6 +10,15 @@ from msgspec import Struct
 from limpet.types.content import Image
 
 Trust = Literal["owner", "peer", "tool", "external"]
+TRUST_ORDER: tuple[Trust, ...] = ("external", "tool", "peer", "owner")
+"""From the lowest to the highest."""
+
+
+def lowest(trusts: Iterable[Trust]) -> Trust:
+    """The trust of what was made out of parts: that of its least trusted one (DESIGN 9); `owner` of nothing."""
+    return TRUST_ORDER[min(map(TRUST_ORDER.index, trusts), default=len(TRUST_ORDER) - 1)]
+
+
 InboxState = Literal["queued", "claimed", "done", "refused"]
 OutboxState = Literal["queued", "attempting", "sent", "unknown", "failed", "expired"]
 

@@ -70,6 +70,13 @@ class View(Protocol):
         """The next request, pruned and compacted as needed. Raises `ContextOverflowError` when nothing helps."""
         ...
 
+    async def overflowed(self, limit: int) -> bool:
+        """The provider refused the request as too long: make the next one smaller. False when that cannot be done.
+
+        `limit` is the window in tokens that it named, 0 when it named none.
+        """
+        ...
+
     def pending(self) -> tuple[PendingCall, ...]:
         """Calls of the newest assistant message that have no result, in their order."""
         ...

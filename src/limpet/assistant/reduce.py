@@ -1,0 +1,259 @@
+"""Keeping a conversation within its model's window: one path for every occasion (DESIGN 7).
+
+    cold cache            old results and images are sent shorter from now on          Prune, ImageAged
+    over the limit        the older part is flushed to the notes and summarised        Flush, Compaction, PromptEntry
+    no summary to be had  the same by rules alone, and the owner is told               Compaction(how="reduced")
+    still over            a smaller part is kept, results are cleared                  Compaction, Prune
+
+Every decision is an entry; requests only read them. A decision must make the next request smaller, or it is not made.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct, structs
+
+from limpet.assistant import flush
+from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
+from limpet.assistant.inquiry import Inquiry
+from limpet.assistant.services import Services
+from limpet.errors import BudgetError, ModelError
+from limpet.session.cut import cut
+from limpet.session.log import Log
+from limpet.session.prune import aged_images, pruned, prunes
+from limpet.session.room import Room, room_of
+from limpet.session.stand_in import stand_in, without_model
+from limpet.store import commits
+from limpet.store.sessions import Lease
+from limpet.types.entry import Compaction, Entry, Payload, Prune, ToolResultEntry
+from limpet.types.envelope import Trust
+from limpet.types.event import Notice
+from limpet.types.message import Request
+from limpet.types.ports import Model
+from limpet.types.usage import Usage
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+"""Times that one request is made smaller, after which its error is the owner's."""
+BACK_OFF = 10 * 60 * 1000
+"""Milliseconds after a summary that could not be had, in which none is asked for again."""
+OVERFLOW_SHARE = 0.5
+"""Share of a request that was too long, and whose limit nobody named, which is taken for the window."""
+
+
+class Place(Struct, frozen=True):
+    """Where a reduction writes: under which lease, for which turn (empty: a command)."""
+
+    lease: Lease
+    turn: str = ""
+
+
+class Reducer:
+    """Makes the requests of one session small enough. `build` gives the next request as the log has it now."""
+
+    def __init__(
+        self,
+        services: Services,
+        session_log: Log,
+        place: Place,
+        *,
+        model: Model,
+        build: Callable[[], Request],
+        spend: Callable[[Usage], None] = lambda used: None,
+    ) -> None:
+        self._services = services
+        self._log = session_log
+        self._place = place
+        self._profile = model.profile
+        self._build = build
+        self._inquiry = Inquiry(services, model, place.lease.session, spend=spend)
+        self._window = model.profile.window
+        self._overflows = 0
+
+    async def before_request(self) -> None:
+        """Prune when that is free, and compact when the next request would not fit."""
+        tokens = self.tokens()
+        if (self._is_cold() or tokens > self._room.limit) and await self._prune(tokens):
+            tokens = self.tokens()
+        for harder in range(ATTEMPTS):
+            if tokens <= self._room.limit or not await self._compact(tokens, harder=harder):
+                return
+            tokens = self.tokens()
+
+    async def overflowed(self, limit: int) -> bool:
+        """The provider refused the request as too long, naming `limit` (0 = none): make it smaller.
+
+        False when nothing more can be done.
+        """
+        tokens = self.tokens()
+        harder, self._overflows = self._overflows, self._overflows + 1
+        if harder >= ATTEMPTS:
+            return False
+        if 0 < limit < (self._window or limit + 1):
+            self._window = limit
+        else:
+            self._window = int(min(tokens, self._room.window) * OVERFLOW_SHARE)
+        return await self._compact(tokens, harder=harder)
+
+    async def compact(self, focus: str) -> tuple[int, int] | None:
+        """Compact on the owner's word, keeping `focus` above all. Tokens before and after; None: there is too little.
+
+        Raises `ModelError` and `UselessDigestError` when no summary is to be had: nothing is changed then.
+        """
+        before = self.tokens()
+        parts = self._parts(self._room.keep // 2)
+        if parts is None:
+            return None
+        made = await self._digest(parts, focus=focus)
+        await self._commit(parts, made.summary, before=before)
+        return before, self.tokens()
+
+    def tokens(self) -> int:
+        """Tokens of the next request."""
+        return self._services.weights.request(self._build(), self._log, self._profile)
+
+    @property
+    def _room(self) -> Room:
+        return room_of(self._window)
+
+    def _is_cold(self) -> bool:
+        """Whether the provider has forgotten the prefix, so that changing it costs nothing."""
+        lifetime = self._profile.cache_ttl * 1000
+        return 0 < lifetime < self._services.clock.now() - self._log.answered and self._log.answered > 0
+
+    async def _prune(self, tokens: int) -> bool:
+        _, visible = self._log.visible()
+        payloads: list[Payload] = [*prunes(visible, tokens, self._room), *aged_images(visible)]
+        if payloads:
+            await self._write(payloads, trust="owner")
+        return bool(payloads)
+
+    async def _compact(self, tokens: int, *, harder: int) -> bool:
+        """Make the conversation smaller; False when it cannot be. Later attempts (`harder`) keep less."""
+        parts = self._parts(self._room.keep >> harder)
+        if parts is None:
+            return await self._clear_results()
+        if self._services.sliding:
+            await self._write([Compaction(summary="", first_kept=parts.kept[0].id, how="window")], trust="owner")
+            return True
+        summary, error = "", self._no_digest(harder)
+        if not error:
+            self._services.emit(Notice("Summarising the older part of this conversation …"))
+            try:
+                summary = (await self._digest(parts)).summary
+            except (ModelError, UselessDigestError, BudgetError) as failure:
+                error = failure.present()
+                log.warning("No summary of session %s: %s", self._place.lease.session, error)
+        summary = summary or without_model(parts.covered, parts.previous, tokens=self._room.summary)
+        await self._commit(parts, summary, before=tokens, error=error)
+        if self.tokens() > self._room.limit:
+            await self._clear_results()
+        return self.tokens() < tokens
+
+    def _parts(self, keep: int) -> _Parts | None:
+        """The visible log in two; None when there is no place to cut it."""
+        previous, visible = self._log.visible()
+        place = cut(visible, keep, weigh=self._weigh, turns=self._services.sliding)
+        if place == 0:
+            return None
+        return _Parts(visible[:place], visible[place:], previous, _newest_compaction(visible))
+
+    def _weigh(self, entry: Entry) -> int:
+        return self._services.weights.entry(entry, self._profile)
+
+    def _no_digest(self, harder: int) -> str:
+        """Why no summary is asked for; empty when one is."""
+        last = next((one for one in reversed(self._log.entries) if isinstance(one.payload, Compaction)), None)
+        if last is None or not isinstance(last.payload, Compaction) or not last.payload.error:
+            return "The summary before did not make enough room." if harder else ""
+        recent = self._services.clock.now() - last.at < BACK_OFF
+        return last.payload.error if recent else ""
+
+    async def _digest(self, parts: _Parts, *, focus: str = "") -> Digest:
+        """The summary of the covered part, what is worth remembering of it being in the notes when this returns."""
+        line = self._log.path()
+        until = parts.kept[0].id
+        waiting = flush.unflushed(line, until)
+        material = parts.covered if len(waiting) <= len(parts.covered) else waiting
+        material = [entry for entry in material if not isinstance(entry.payload, Compaction)]
+        warm = not self._is_cold() and self._window == self._profile.window and self._profile.cache_ttl > 0
+        found = await digest(
+            self._inquiry_now(),
+            Material(material, previous=parts.previous, focus=focus, live=self._build() if warm else None),
+            self._room,
+        )
+        if waiting:
+            upto = self._log.leaf if found.whole else waiting[-1].id
+            made = flush.flush_of(self._services, found.notes, material, upto=upto)
+            await self._write([made], trust=flush.trust_of(material))
+            await flush.write(self._services, made)
+        return found
+
+    def _inquiry_now(self) -> Inquiry:
+        inquiry = self._inquiry
+        return Inquiry(
+            inquiry.services,
+            inquiry.model,
+            inquiry.session,
+            factor=self._services.weights.factor(self._profile) / self._profile.token_factor,
+            spend=inquiry.spend,
+        )
+
+    async def _commit(self, parts: _Parts, summary: str, *, before: int, error: str = "") -> None:
+        """Log the compaction, and a new snapshot where the prompt would read otherwise by now."""
+        made = stand_in(summary, parts.covered, parts.kept, before=parts.before, tokens=self._room.keep // 2)
+        made = structs.replace(made, tokens_before=before, how="reduced" if error else "summary", error=error)
+        payloads: list[Payload] = [made]
+        current = self._log.prompt
+        fresh = self._services.prompting.snapshot(self._profile, reason="compaction")
+        if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
+            payloads.append(fresh)
+        await self._write(payloads, trust=flush.trust_of(parts.covered))
+        after = self.tokens()
+        if not error:
+            self._services.emit(Notice(f"Summarised: {before:,} tokens are {after:,} now. All of it stays in the log."))
+
+    async def _clear_results(self) -> bool:
+        """The last resort: placeholders for all results but those of the newest calls."""
+        _, visible = self._log.visible()
+        _, done = pruned(visible)
+        results = [entry for entry in visible if isinstance(entry.payload, ToolResultEntry)]
+        fresh = _assistant_of(results[-1]) if results else ""
+        old = tuple(entry.id for entry in results if _assistant_of(entry) != fresh and entry.id not in done)
+        if old:
+            await self._write([Prune(old, how="hard")], trust="owner")
+            return True
+        newest = tuple(entry.id for entry in results if entry.id not in pruned(visible)[0] | done)
+        if newest:
+            await self._write([Prune(newest, how="soft")], trust="owner")
+        return bool(newest)
+
+    async def _write(self, payloads: Sequence[Payload], *, trust: Trust) -> None:
+        services, place, leaf = self._services, self._place, self._log.leaf
+        now = services.clock.now()
+        writing = commits.Reduction(lease=place.lease, turn=place.turn, leaf=leaf, trust=trust)
+        made = await services.store.write(lambda connection: commits.reduce(connection, writing, payloads, now=now))
+        self._log.extend(made)
+
+
+class _Parts(Struct, frozen=True):
+    """A visible log in two: what a compaction covers, and what it keeps; what stood for the part before."""
+
+    covered: list[Entry]
+    kept: list[Entry]
+    previous: str
+    before: Compaction | None
+
+
+def _newest_compaction(visible: Sequence[Entry]) -> Compaction | None:
+    for entry in reversed(visible):
+        if isinstance(entry.payload, Compaction):
+            return entry.payload
+    return None
+
+
+def _assistant_of(entry: Entry) -> str:
+    return entry.payload.assistant if isinstance(entry.payload, ToolResultEntry) else ""
