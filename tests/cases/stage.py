@@ -59,12 +59,15 @@ async def stage(
     *,
     tools: Sequence[Tool] | None = None,
     deadlines: Deadlines | None = None,
+    window: int = 0,
 ) -> AsyncGenerator[Stage]:
     """One process on the home `folder` with the model `reference` at `server`; opening it again is a restart."""
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     provider, _, name = reference.partition("/")
-    choice = Choice(profile=profile_of(provider, name, base_url=server.base_url), key=server.key, reason="")
+    choice = Choice(
+        profile=profile_of(provider, name, base_url=server.base_url, window=window), key=server.key, reason=""
+    )
     model = build(choice, deadlines=deadlines or Deadlines(), patience=Patience(pause=0.01))
     async with Sandbox() as sandbox:
         used = builtin(sandbox=sandbox) if tools is None else tools

@@ -88,7 +88,7 @@ class Reducer:
 
         False when nothing more can be done.
         """
-        tokens = self.tokens()
+        tokens = self._services.weights.estimated(self._build(), self._profile)  # what was counted proved wrong
         harder, self._overflows = self._overflows, self._overflows + 1
         if harder >= ATTEMPTS:
             return False
@@ -101,7 +101,7 @@ class Reducer:
     async def compact(self, focus: str) -> tuple[int, int] | None:
         """Compact on the owner's word, keeping `focus` above all. Tokens before and after; None: there is too little.
 
-        Raises `ModelError` and `UselessDigestError` when no summary is to be had: nothing is changed then.
+        Raises `ModelError`, `BudgetError` and `UselessDigestError` when no summary is to be had: nothing changes then.
         """
         before = self.tokens()
         parts = self._parts(self._room.keep // 2)
@@ -112,8 +112,11 @@ class Reducer:
         return before, self.tokens()
 
     def tokens(self) -> int:
-        """Tokens of the next request."""
-        return self._services.weights.request(self._build(), self._log, self._profile)
+        """Tokens of the next request; what providers counted is left aside once a request proved too long."""
+        weights, request = self._services.weights, self._build()
+        if self._overflows:
+            return weights.estimated(request, self._profile)
+        return weights.request(request, self._log, self._profile)
 
     @property
     def _room(self) -> Room:
@@ -151,7 +154,9 @@ class Reducer:
         await self._commit(parts, summary, before=tokens, error=error)
         if self.tokens() > self._room.limit:
             await self._clear_results()
-        return self.tokens() < tokens
+        after = self.tokens()
+        self._services.emit(Notice(f"Shortened: {tokens:,} tokens are {after:,} now. All of it stays in the log."))
+        return after < tokens
 
     def _parts(self, keep: int) -> _Parts | None:
         """The visible log in two; None when there is no place to cut it."""
@@ -212,9 +217,6 @@ class Reducer:
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
         await self._write(payloads, trust=flush.trust_of(parts.covered))
-        after = self.tokens()
-        if not error:
-            self._services.emit(Notice(f"Summarised: {before:,} tokens are {after:,} now. All of it stays in the log."))
 
     async def _clear_results(self) -> bool:
         """The last resort: placeholders for all results but those of the newest calls."""

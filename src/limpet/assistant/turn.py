@@ -66,10 +66,6 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
-    row = services.store.read(lambda connection: sessions.find(connection, session))
-    settings = services.sampling
-    if row is not None and row.thinking:
-        settings = structs.replace(settings, thinking=row.thinking)
     budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
     return Loop(
         view=SessionView(
@@ -77,7 +73,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
             turn.log,
             Place(turn.writer.lease, turn.writer.turn),
             model=turn.model,
-            sampling=sampling(settings, profile),
+            sampling=session_sampling(services, session, profile),
             spend=budget.spend,
         ),
         model=turn.model,
@@ -125,6 +121,15 @@ def result_limit(window: int) -> int:
     tokens = window or 128_000
     cap = 16_000 if tokens < 64_000 else 32_000 if tokens < 150_000 else 64_000
     return min(cap, int(tokens * 3 * 0.3))
+
+
+def session_sampling(services: Services, session: str, profile: Profile) -> Sampling:
+    """How a model is asked in a session: the owner's settings, and what was said with `/think`."""
+    row = services.store.read(lambda connection: sessions.find(connection, session))
+    settings = services.sampling
+    if row is not None and row.thinking:
+        settings = structs.replace(settings, thinking=row.thinking)
+    return sampling(settings, profile)
 
 
 def sampling(settings: Sampling, profile: Profile) -> Sampling:

@@ -24,11 +24,15 @@ class Weights:
         """By how much the plain estimate is multiplied for this model."""
         return self._learned.get(profile.reference, profile.token_factor)
 
+    def estimated(self, request: Request, profile: Profile) -> int:
+        """Tokens of a request by estimate alone."""
+        return round(self._running.request(request) * self.factor(profile))
+
     def request(self, request: Request, log: Log, profile: Profile) -> int:
         """Tokens of the request that `log` gives now."""
         measured = log.measured
         if measured is None or measured.messages > len(request.messages):
-            return round(self._running.request(request) * self.factor(profile))
+            return self.estimated(request, profile)
         later = sum(map(message_tokens, request.messages[measured.messages :]))
         tokens = measured.tokens + round(later * self.factor(profile))
         if tokens > room_of(profile.window).soft:  # from here on the multiplier will be needed

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from limpet.assistant import commands
+from limpet.assistant import commands_look
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.talk import Talk
@@ -31,8 +31,8 @@ async def _context(invocation: Invocation, session: str, *, model: str, text: bo
     async with opener(invocation)(invocation, entrance) as services:
         conversation = Talk(services, session, lambda row: None, model=model).conversation
         if text:
-            prompt = await commands.current_prompt(conversation)
+            prompt = await commands_look.current_prompt(conversation)
             say(prompt.system)
         else:
-            say(await commands.context(conversation))
+            say(await commands_look.context(conversation))
     return 0

@@ -1,0 +1,96 @@
+"""Commands that write to the session: they wait for their place in the inbox and run under the lease."""
+
+from __future__ import annotations
+
+from limpet.assistant.orders import Order
+from limpet.assistant.reduce import Place, Reducer
+from limpet.assistant.turn import session_sampling
+from limpet.assistant.view import next_request
+from limpet.store import commits, entries, sessions, turns
+from limpet.store.sql import Connection
+from limpet.types.entry import ModelChange
+from limpet.types.ids import new_id
+
+LEVELS = ("off", "low", "medium", "high")
+
+
+async def new(order: Order) -> str:
+    lease, conversation = order.lease, order.conversation
+    assert lease is not None
+    now = conversation.services.clock.now()
+    await conversation.services.store.write(lambda connection: sessions.end(connection, lease, reason="new", now=now))
+    conversation.forget()
+    return "A new conversation. What was said before is kept (`limpet sessions list`)."
+
+
+async def compact(order: Order) -> str:
+    """Summarise now, on the owner's word. Nothing changes when no summary can be made."""
+    lease, conversation = order.lease, order.conversation
+    assert lease is not None
+    services, log = conversation.services, conversation.log()
+    if log.prompt is None:
+        return "There is nothing to summarise yet."
+    model = await services.models.get(conversation.model_reference())
+    sampling = session_sampling(services, lease.session, model.profile)
+    reducer = Reducer(
+        services,
+        log,
+        Place(lease),
+        model=model,
+        build=lambda: next_request(log, session=lease.session, sampling=sampling),
+    )
+    made = await reducer.compact(order.arguments)
+    if made is None:
+        return "There is too little to summarise."
+    return f"Summarised: {made[0]:,} tokens are {made[1]:,} now. All of it stays in the log."
+
+
+async def model(order: Order) -> str:
+    lease, conversation, reference = order.lease, order.conversation, order.arguments
+    assert lease is not None
+    services = conversation.services
+    if not reference:
+        model = await services.models.get(conversation.model_reference())
+        return f"{model.profile.reference}. Change it with /model provider/model."
+    model = await services.models.get(reference)
+    reference = model.profile.reference
+    now = services.clock.now()
+
+    def work(connection: Connection) -> None:
+        sessions.set_model(connection, lease, reference)
+        entries.append(connection, lease, ModelChange(reference), turn="", now=now)
+
+    await services.store.write(work)
+    conversation.name_model("")
+    return f"From here on this conversation speaks to {reference}."
+
+
+async def think(order: Order) -> str:
+    lease, level = order.lease, order.arguments.lower()
+    assert lease is not None
+    store, key = order.conversation.services.store, order.conversation.key
+    if not level:
+        live = store.read(lambda connection: sessions.live(connection, key))
+        return f"Thinking: {(live.thinking if live else '') or 'as the settings say'}. Change it with /think LEVEL."
+    if level not in (*LEVELS, "default"):
+        return f"There is no level {level}. There are: {', '.join(LEVELS)}, and default for what the settings say."
+    wanted = "" if level == "default" else level
+    await store.write(lambda connection: sessions.set_thinking(connection, lease, wanted))
+    return f"Thinking: {wanted or 'as the settings say'}, from the next message on."
+
+
+async def retry(order: Order) -> str | None:
+    lease, conversation = order.lease, order.conversation
+    assert lease is not None
+    services = conversation.services
+    newest = services.store.read(lambda connection: turns.newest(connection, lease.session))
+    if newest is None or newest.state not in ("failed", "interrupted", "cancelled"):
+        return "There is nothing to try again: the last turn was finished."
+    name, now = new_id("t"), services.clock.now()
+
+    def work(connection: Connection) -> None:
+        commits.begin_again(connection, lease, turn=name, row=order.row.id, now=now)
+
+    await services.store.write(work)
+    await conversation.run_begun(lease, name)
+    return None

@@ -1,0 +1,56 @@
+"""What a slash command is, and what it is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from limpet.assistant.services import Services
+from limpet.session.log import Log
+from limpet.store.sessions import Lease
+from limpet.types.envelope import InboxRow
+
+_SHAPE = re.compile(r"/([a-z_]+)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
+
+
+class Talk(Protocol):
+    """What a command needs of the conversation it is given in; provided by `conversation`."""
+
+    @property
+    def services(self) -> Services: ...
+    @property
+    def key(self) -> str: ...
+    def model_reference(self) -> str: ...
+    def log(self) -> Log: ...
+    def name_model(self, reference: str) -> None: ...
+    def forget(self) -> None: ...
+    def stop(self) -> None: ...
+    async def run_begun(self, lease: Lease, name: str) -> object: ...
+
+
+class Order(Struct, frozen=True):
+    """A command as it was given. `lease` is None for those that need none."""
+
+    conversation: Talk
+    row: InboxRow
+    arguments: str
+    lease: Lease | None = None
+
+
+class Command(Struct, frozen=True):
+    """`run` does it and gives the reply; None when the reply comes on its own (a turn)."""
+
+    name: str
+    summary: str
+    run: Callable[[Order], Awaitable[str | None]]
+    usage: str = ""
+    needs_lease: bool = False
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """The name and the arguments of the command in `text`; None when it is none."""
+    match = _SHAPE.fullmatch(text.strip())
+    return (match[1], (match[2] or "").strip()) if match else None
