@@ -9,14 +9,14 @@ import os
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime
+from datetime import timedelta
 
 from msgspec import structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.redacted import Redacted
-from limpet.assistant.services import Services
+from limpet.assistant.services import Resets, Services
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -32,15 +32,17 @@ from limpet.llm.configured import model_settings
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
-from limpet.memory import daily
+from limpet.memory.notes import WorkspaceNotes
 from limpet.prompt.bootstrap import WorkspaceFiles
-from limpet.prompt.runtime import day_start, find_zone, runtime_block
+from limpet.prompt.runtime import day_start, local_moment, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
 from limpet.prompt.snapshot import changed, rebuild_reason, tier_for
 from limpet.prompt.templates import seed_workspace
 from limpet.sandbox.limits import Limits as CommandLimits
 from limpet.sandbox.run import Sandbox
+from limpet.session import keys
+from limpet.session.resets import Reset, due
 from limpet.store import usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
@@ -53,7 +55,7 @@ from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.types.entry import Note, PromptEntry
-from limpet.types.envelope import InboxRow, Trust
+from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.message import Sampling
 from limpet.types.ports import Blobs, Clock, Meter, Model
@@ -170,13 +172,16 @@ class WorkspacePrompting:
         self._clock = clock
         self._tools = tools
 
-    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+        today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         context = PromptContext(
             workspace=self._workspace,
             machine=this_machine(os.environ),
             window=profile.window,
             mode="full" if profile.tools else "none",
             conversation=self._conversation,
+            days=(f"{today - timedelta(days=1)}", f"{today}"),
+            before=before,
             file_cap=self._settings.prompt.file_cap,
             total_cap=self._settings.prompt.total_cap,
         )
@@ -202,22 +207,6 @@ class WorkspacePrompting:
             chat=address.chat if address.channel != "cli" else "",
             sender=row.inbound.sender,
         )
-
-
-class WorkspaceNotes:
-    """The `Notes` in the workspace's folder `memory`."""
-
-    def __init__(self, workspace: str, zone: str) -> None:
-        self._workspace = workspace
-        self._zone = zone
-
-    def file(self, at: int, trust: Trust) -> str:
-        place, _ = find_zone(self._zone, at)
-        day = datetime.fromtimestamp(at / 1000, place)
-        return f"{daily.PENDING if trust == 'external' else daily.FOLDER}/{day:%Y-%m-%d}.md"
-
-    async def append(self, file: str, lines: Sequence[str]) -> int:
-        return daily.append_lines(self._workspace, file, lines, title=file.rpartition("/")[2].removesuffix(".md"))
 
 
 class Toolbox:
@@ -281,7 +270,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             prompting=WorkspacePrompting(
                 str(workspace), settings, entrance, redactor=redactor, clock=clock, tools=tools
             ),
-            notes=WorkspaceNotes(str(workspace), settings.user.timezone),
+            notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools.full,
             policy=BuiltinPolicy(sandbox),
@@ -292,6 +281,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             sampling=_sampling(settings.llm),
             locks=PathLocks(),
             emit=entrance.emit,
+            resets=_resets(settings),
+            sliding=settings.context.mode == "sliding",
         )
 
 
@@ -314,6 +305,20 @@ def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Cloc
         ),
         day_start=lambda now: day_start(now, settings.user.timezone),
     )
+
+
+def _resets(settings: schema.Settings) -> Resets:
+    """The rules by which conversations begin anew, by the kind of their key."""
+    rules = {"": settings.sessions.reset, **settings.sessions.reset_by_kind}
+
+    def resets(key: str, last: int, now: int) -> str:
+        rule = rules.get(keys.kind_of(key), rules[""])
+        daily = None if rule.daily < 0 else rule.daily
+        zone = local_moment(now, settings.user.timezone).tzinfo
+        assert zone is not None
+        return due(Reset(idle=rule.idle, daily=daily), last, now, zone=zone)
+
+    return resets
 
 
 def _deadlines(settings: schema.LlmSettings) -> Deadlines:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,7 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.assistant.weigh import Weights
-from limpet.memory import daily
+from limpet.memory.notes import WorkspaceNotes
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
@@ -22,7 +23,7 @@ from limpet.testing.clock import FakeClock
 from limpet.testing.trace import Trace
 from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
-from limpet.types.envelope import Address, Inbound, InboxRow, Trust
+from limpet.types.envelope import Address, Inbound, InboxRow
 from limpet.types.ids import new_id
 from limpet.types.message import Sampling
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
@@ -50,9 +51,9 @@ class PlainPrompting:
         self.tools = tools
         self.notes: list[Note] = []
 
-    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
         return PromptEntry(
-            sections=(Section("identity", "You are Limpet."),),
+            sections=(Section("identity", "You are Limpet."), *((Section("archive", before),) if before else ())),
             tools=tuple(tool.spec for tool in self.tools),
             model=profile.reference,
             reason=reason,
@@ -66,19 +67,6 @@ class PlainPrompting:
 
     def runtime(self, row: InboxRow) -> str:
         return "<runtime>now</runtime>"
-
-
-class FolderNotes:
-    """`Notes` in a folder, all in the file of one day."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def file(self, at: int, trust: Trust) -> str:
-        return "memory/pending/2026-11-30.md" if trust == "external" else "memory/2026-11-30.md"
-
-    async def append(self, file: str, lines: Sequence[str]) -> int:
-        return daily.append_lines(str(self.folder), file, lines, title="2026-11-30")
 
 
 class Allow:
@@ -158,7 +146,7 @@ async def home(
         clock=FakeClock(),
         models=OneModel(model),
         prompting=PlainPrompting(tools),
-        notes=FolderNotes(folder),
+        notes=WorkspaceNotes(str(folder), lambda at: datetime.fromtimestamp(at / 1000, UTC)),
         weights=Weights(),
         tools=tools,
         policy=Allow(),

@@ -35,7 +35,7 @@ async def compact(order: Order) -> str:
     reducer = Reducer(
         services,
         log,
-        Place(lease),
+        Place(conversation.key, lease),
         model=model,
         build=lambda: next_request(log, session=lease.session, sampling=sampling),
     )

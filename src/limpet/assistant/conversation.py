@@ -7,30 +7,28 @@ left their event in the inbox and wait for its outcome, ready to take over when 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from limpet.agent.queue import Control
 from limpet.assistant import commands, recover, turn
+from limpet.assistant.claim import Claim, StaleLogError, claim
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
-from limpet.errors import InputError, LeaseHeldError, LeaseLostError, LimpetError
+from limpet.errors import InputError, LeaseHeldError, LeaseLostError
 from limpet.llm.tokens import estimate
 from limpet.llm.unicode import clean
 from limpet.session.log import Log
-from limpet.store import commits, entries, inbox, sessions, turns
+from limpet.store import entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnRow
 from limpet.types.content import Text
-from limpet.types.entry import Payload, UserEntry
+from limpet.types.entry import UserEntry
 from limpet.types.envelope import Inbound, InboxRow
 from limpet.types.event import Notice, TurnEnded
-from limpet.types.ids import new_id
 from limpet.types.message import UserMessage
-from limpet.types.ports import Model
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at a session that another process holds."""
@@ -43,20 +41,6 @@ MESSAGE_LIMIT = 400_000
 
 
 WAITING = "[Another Limpet process works on this conversation: waiting for it.]"
-
-
-class _Stale(LimpetError):
-    """The log has grown since it was read: read on and try again."""
-
-
-class _Claimed(Struct, frozen=True):
-    """What a claim found to do: resume `found`, run the turn just begun, called `made`, or the command in `row`."""
-
-    lease: Lease
-    made: str = ""
-    found: TurnRow | None = None
-    row: InboxRow | None = None
-    idle: bool = False
 
 
 class Conversation:
@@ -121,11 +105,11 @@ class Conversation:
         """Do the next thing there is to do under this key; False when there is nothing, or another process does it."""
         model = await self.services.models.get(self.model_reference())
         try:
-            claimed = await self._claim(model)
+            claimed = await claim(self.services, self.key, model, log=self.log, writer=self._writer)
         except LeaseHeldError:
             self.services.nudges.send()
             return False
-        except _Stale:
+        except StaleLogError:
             return True
         try:
             await self._do(claimed)
@@ -134,7 +118,7 @@ class Conversation:
             self.services.nudges.wake()
         return not claimed.idle
 
-    async def _do(self, claimed: _Claimed) -> None:
+    async def _do(self, claimed: Claim) -> None:
         if claimed.found is not None:
             await self._resume(claimed.lease, claimed.found)
         elif claimed.row is not None:
@@ -181,50 +165,6 @@ class Conversation:
     def _live_turn(self, connection: Connection) -> TurnRow | None:
         live = sessions.live(connection, self.key)
         return turns.live(connection, live.id) if live else None
-
-    async def _claim(self, model: Model) -> _Claimed:
-        """Take the lease and, in the same transaction, find or begin what there is to do."""
-        log = self.log()
-        before = self._before(log, model)
-        now, services = self.services.clock.now(), self.services
-        name = new_id("t")
-
-        taken: list[Lease] = []
-
-        def work(connection: Connection) -> _Claimed:
-            session = sessions.open_live(connection, self.key, agent=services.agent, now=now)
-            lease = sessions.claim(connection, session.id, owner=services.owner)
-            taken.append(lease)
-            found = turns.live(connection, session.id)
-            if entries.last_seq(connection, session.id) != log.last_seq:
-                raise _Stale("The log has grown.")
-            if found is not None:
-                commits.resume(connection, self._writer(lease, found.id), before, now=now)
-                return _Claimed(lease, found=found)
-            rows = inbox.queued(connection, self.key)
-            if rows and commands.find(rows[0].inbound.text):
-                return _Claimed(lease, row=rows[0])
-            made = commits.begin(connection, self._writer(lease, name), before, now=now)
-            if not made:
-                sessions.release(connection, lease)
-            return _Claimed(lease, made=name if made else "", idle=not made)
-
-        try:
-            return await services.store.write(work)
-        except BaseException:
-            services.owner.held.difference_update(lease.session for lease in taken)
-            raise
-
-    def _before(self, log: Log, model: Model) -> Sequence[Payload]:
-        """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed."""
-        prompting, profile = self.services.prompting, model.profile
-        if log.prompt is None:
-            return (prompting.snapshot(profile, reason="new session"),)
-        if log.prompt.model != profile.reference:
-            return (prompting.snapshot(profile, reason=f"model is now {profile.reference}"),)
-        if reason := prompting.stale(log.prompt):
-            return (prompting.snapshot(profile, reason=reason),)
-        return prompting.changes(log.prompt, log.told)
 
     def _writer(self, lease: Lease, name: str) -> TurnWriter:
         return TurnWriter(lease=lease, turn=name, key=self.key, render=self._render)

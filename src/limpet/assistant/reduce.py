@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from limpet.assistant import flush
+from limpet.assistant.archive import summary_before
 from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
 from limpet.assistant.inquiry import Inquiry
 from limpet.assistant.services import Services
@@ -45,8 +46,9 @@ OVERFLOW_SHARE = 0.5
 
 
 class Place(Struct, frozen=True):
-    """Where a reduction writes: under which lease, for which turn (empty: a command)."""
+    """Where a reduction writes: under which key and lease, for which turn (empty: a command)."""
 
+    key: str
     lease: Lease
     turn: str = ""
 
@@ -105,7 +107,7 @@ class Reducer:
         """
         before = self.tokens()
         parts = self._parts(self._room.keep // 2)
-        if parts is None:
+        if parts is None or sum(map(self._weigh, parts.covered)) < self._room.summary // 2:
             return None
         made = await self._digest(parts, focus=focus)
         await self._commit(parts, made.summary, before=before)
@@ -213,7 +215,8 @@ class Reducer:
         made = structs.replace(made, tokens_before=before, how="reduced" if error else "summary", error=error)
         payloads: list[Payload] = [made]
         current = self._log.prompt
-        fresh = self._services.prompting.snapshot(self._profile, reason="compaction")
+        archived = summary_before(self._services.store, self._place.key)
+        fresh = self._services.prompting.snapshot(self._profile, reason="compaction", before=archived)
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
         await self._write(payloads, trust=flush.trust_of(parts.covered))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,8 +30,8 @@ class Models(Protocol):
 class Prompting(Protocol):
     """Called for what the model is told; provided by `app` over `prompt`."""
 
-    def snapshot(self, profile: Profile, *, reason: str) -> PromptEntry:
-        """The prompt, tools included, as the workspace is now.
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+        """The prompt, tools included, as the workspace is now; `before` is what the last conversation was about.
 
         Raises `UserError` when the model's window is too small for any.
         """
@@ -51,22 +51,48 @@ class Prompting(Protocol):
 
 
 class Notes(Protocol):
-    """Called for the day's notes; provided by `app` over `memory`."""
+    """Called for the day's notes and what is kept of ended conversations; provided by `app` over `memory`.
+
+    Files are named below the workspace; what strangers had a part in goes to files of its own. All that write raise
+    `WorkspaceError`, and writing the same again changes nothing.
+    """
 
     def file(self, at: int, trust: Trust) -> str:
-        """The file, below the workspace, for what was said at `at` (UTC ms); another one for what strangers said."""
+        """The file of the day for what was said at `at` (UTC ms)."""
         ...
 
     async def append(self, file: str, lines: Sequence[str]) -> int:
-        """Append the lines that the file does not hold yet; how many. Raises `WorkspaceError`."""
+        """Append the lines that the file does not hold yet; how many."""
         ...
+
+    def excerpt_file(self, at: int, session: str, trust: Trust) -> str:
+        """The file for the last messages of `session`, which ended at `at`."""
+        ...
+
+    async def keep(self, file: str, text: str) -> None:
+        """Write `text` to `file`."""
+        ...
+
+    async def remember(self, at: int, session: str, *, text: str, trust: Trust) -> None:
+        """Add a paragraph about `session`, which ended at `at`, to the history."""
+        ...
+
+
+Resets = Callable[[str, int, int], str]
+"""Why the conversation under a key, last used at one moment, begins anew at another (UTC ms); empty: it does not."""
+
+
+def no_resets(key: str, last: int, now: int) -> str:
+    """Conversations go on for ever."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
     """`workspace` is an absolute path, `tools` are in the order the model is given them.
 
-    `sliding`: a full window drops the oldest turns instead of summarising them.
+    `resets` are the rules by which conversations begin anew. `sliding`: a full window drops the oldest turns instead
+    of summarising them.
     """
 
     agent: str
@@ -88,4 +114,5 @@ class Services:
     sampling: Sampling
     locks: PathLocks
     emit: Emit
+    resets: Resets = no_resets
     sliding: bool = False

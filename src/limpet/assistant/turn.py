@@ -71,7 +71,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         view=SessionView(
             services,
             turn.log,
-            Place(turn.writer.lease, turn.writer.turn),
+            Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
             model=turn.model,
             sampling=session_sampling(services, session, profile),
             spend=budget.spend,

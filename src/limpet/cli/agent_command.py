@@ -75,7 +75,9 @@ async def _agent(
             await services.models.get(talk.conversation.model_reference())
             attached = await attach(message, files, piped=piped, blobs=services.blobs)
             await talk.catch_up()
-            return await talk.say(attached.text, images=attached.images)
+            code = await talk.say(attached.text, images=attached.images)
+            await talk.tidy()
+            return code
 
 
 def _plain_door() -> tuple[Emit, Show]:

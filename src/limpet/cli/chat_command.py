@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import click
@@ -52,12 +52,15 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
                 say(wrapped(GREETING), error=True)
             await talk.catch_up()
             history = str(invocation.home().root / "history")
-            async with aclosing(_typed(history) if person else _piped()) as lines:
-                worst = await _converse(talk, lines)
+            async with (
+                talk.tidying() as tidy,
+                aclosing(_typed(history) if person else _piped()) as lines,
+            ):
+                worst = await _converse(talk, lines, tidy=tidy)
     return 0 if person else worst
 
 
-async def _converse(talk: Talk, lines: AsyncGenerator[str, None]) -> int:
+async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, tidy: Callable[[], None]) -> int:
     """Say each line until there are no more, or one says so; gives the highest exit code."""
     worst = 0
     async for line in lines:
@@ -65,6 +68,7 @@ async def _converse(talk: Talk, lines: AsyncGenerator[str, None]) -> int:
             break
         if line.strip():
             worst = max(worst, await _say(talk, line))
+            tidy()
     return worst
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
+from limpet.assistant import ending
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.cli.deliver import deliver
@@ -53,6 +54,28 @@ class Talk:
             row = await self.conversation.send(inbound)
             await self.deliver()
         return self._exit_code(row)
+
+    async def tidy(self) -> None:
+        """Write what ended conversations still owe. Nobody waits for it; ended early, the next start does it."""
+        await ending.close_ended(self.services, self.conversation.key)
+
+    @asynccontextmanager
+    async def tidying(self) -> AsyncGenerator[Callable[[], None]]:
+        """Inside, calling what is given begins `tidy` beside the conversation; it is finished at the end."""
+        running: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            if not running or running[-1].done():
+                running.append(asyncio.create_task(self.tidy()))
+
+        try:
+            begin()
+            yield begin
+            await asyncio.gather(*running)
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
     async def deliver(self) -> None:
         await deliver(self.services, self._address, self._show)

@@ -101,6 +101,29 @@ class UserSettings(Struct, frozen=True):
     timezone: str = ""
 
 
+class ResetSettings(Struct, frozen=True):
+    """When a conversation begins anew by itself: after `idle` minutes (0 = never), at the hour `daily` (-1 = never)."""
+
+    idle: Annotated[int, Meta(ge=0)] = 0
+    daily: Annotated[int, Meta(ge=-1, le=23)] = -1
+
+
+SessionKind = Literal["main", "cli", "web", "api", "direct", "group", "thread", "cron", "hook", "subagent"]
+
+
+class SessionsSettings(Struct, frozen=True):
+    """`reset` is for all conversations, `reset_by_kind` for those of one kind, which it replaces as a whole."""
+
+    reset: ResetSettings = ResetSettings()
+    reset_by_kind: dict[SessionKind, ResetSettings] = field(default_factory=dict[SessionKind, ResetSettings])
+
+
+class ContextSettings(Struct, frozen=True):
+    """What happens when the window is full: `summarise` the older part, or drop the oldest turns (`sliding`)."""
+
+    mode: Literal["summarise", "sliding"] = "summarise"
+
+
 class PromptSettings(Struct, frozen=True):
     """Characters of one workspace file, and of all together, that go into the prompt."""
 
@@ -136,4 +159,6 @@ class Settings(Struct, frozen=True):
     store: StoreSettings = StoreSettings()
     user: UserSettings = UserSettings()
     prompt: PromptSettings = PromptSettings()
+    sessions: SessionsSettings = SessionsSettings()
+    context: ContextSettings = ContextSettings()
     llm: LlmSettings = LlmSettings()

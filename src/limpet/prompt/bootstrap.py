@@ -99,6 +99,16 @@ def cut(text: str, cap: int, name: str) -> str:
     return f"{head}\n{marker}" if head else marker
 
 
+def cut_head(text: str, cap: int, name: str) -> str:
+    """The end of `text` in at most `cap` characters, from a line on, with a marker that names the file."""
+    if len(text) <= cap:
+        return text
+    marker = f"[the beginning of {name} is left out: {len(text):,} characters in all]"
+    start = len(text) - max(0, cap - len(marker) - 1)
+    line = text.find("\n", start)
+    return f"{marker}\n{text[line + 1 if line >= 0 else start :]}"
+
+
 class Allowance:
     """What may still go into the prompt: characters of one file, characters and tokens of all of them."""
 

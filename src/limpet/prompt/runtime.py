@@ -53,8 +53,12 @@ def find_zone(zone: str, now: int) -> tuple[tzinfo, str]:
     return timezone(timedelta(seconds=local.tm_gmtoff)), local.tm_zone
 
 
+def local_moment(now: int, zone: str) -> datetime:
+    """The moment `now` (UTC ms) in `zone`."""
+    return datetime.fromtimestamp(now / 1000, find_zone(zone, now)[0])
+
+
 def day_start(now: int, zone: str) -> int:
     """When the day that holds `now` began in `zone`; both UTC milliseconds."""
-    place, _ = find_zone(zone, now)
-    moment = datetime.fromtimestamp(now / 1000, place)
+    moment = local_moment(now, zone)
     return round(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)

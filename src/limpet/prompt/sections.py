@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.config.machine import Machine
-from limpet.prompt.bootstrap import Allowance, FileText, read_workspace_file
+from limpet.prompt.bootstrap import Allowance, FileText, cut, cut_head, read_workspace_file
 from limpet.prompt.skill_index import Skill, find_skills, index
 from limpet.prompt.templates import template, workspace_template
 from limpet.types.entry import Section
@@ -22,12 +22,18 @@ MEMORY_FILES = ("MEMORY.md", "memory/MEMORY.md", "memory.md")
 TINY_CAP = 1_600
 """Characters of workspace files and memory together in the tiny tier, so that it stays under 1,500 tokens."""
 
+RECENT_CAP = 3_000
+"""Characters of one day's notes that the prompt shows: their end."""
+ARCHIVE_CAP, TINY_ARCHIVE = 4_000, 600
+"""Characters of the last conversation's summary, in the full and in the tiny tier."""
+
 
 class PromptContext(Struct, frozen=True):
     """What a prompt is made of. `workspace` is absolute; `window` is in tokens, 0 = not known.
 
     `conversation` is False for one-shot runs, which never see BOOTSTRAP.md. `task` is what a helper or a
-    scheduled run (mode `minimal`) is there for. Caps are characters.
+    scheduled run (mode `minimal`) is there for. `days` are the names (YYYY-MM-DD) of the days whose notes are recent,
+    the newest last; `before` is what the last conversation was about. Caps are characters.
     """
 
     workspace: str
@@ -37,6 +43,8 @@ class PromptContext(Struct, frozen=True):
     conversation: bool = True
     name: str = "Limpet"
     task: str = ""
+    days: tuple[str, ...] = ()
+    before: str = ""
     file_cap: int = 20_000
     total_cap: int = 60_000
 
@@ -63,7 +71,8 @@ class Sections:
         memory = self._memory() if self._context.mode == "full" else None
         skills = find_skills(self._context.workspace)
         always = self._active_skills(skills) if self._context.mode == "full" else None
-        parts = (self._identity(), *files, self._contract(), memory, always, self._skills(skills), self._task())
+        past = (self._recent(), self._archived()) if self._context.mode == "full" else ()
+        parts = (self._identity(), *files, self._contract(), memory, always, self._skills(skills), *past, self._task())
         return tuple(part for part in parts if part is not None)
 
     def _fill(self, name: str) -> str:
@@ -154,6 +163,23 @@ class Sections:
         return Section(
             "skills", f"{head}\n\n{text}", sources=tuple((skill.location, skill.file.sha256) for skill in skills)
         )
+
+    def _recent(self) -> Section | None:
+        """The newest notes of the last days. They are no source: what is added to them meanwhile is known already."""
+        if self._tier == "tiny":
+            return None
+        parts: list[str] = []
+        for day in self._context.days:
+            name = f"memory/{day}.md"
+            if text := self._read(name).text:
+                parts.append(f"## {name}\n\n{self._allowance.take(cut_head(text, RECENT_CAP, name), name)}")
+        return Section("recent history", "\n\n".join(["# Recent notes", *parts])) if parts else None
+
+    def _archived(self) -> Section | None:
+        if not self._context.before:
+            return None
+        text = cut(self._context.before, TINY_ARCHIVE if self._tier == "tiny" else ARCHIVE_CAP, "this summary")
+        return Section("archived summary", f"# The conversation before this one\n\n{text}")
 
     def _task(self) -> Section | None:
         return Section("task", f"# Task\n\n{self._context.task}") if self._context.task else None

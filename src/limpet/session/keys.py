@@ -70,6 +70,25 @@ def subagent(parent: str, child: str) -> str:
     return f"{parent}:subagent:{child}"
 
 
+Kind = Literal["main", "cli", "web", "api", "direct", "group", "thread", "cron", "hook", "subagent"]
+"""What sort of conversation a key is for."""
+
+
+def kind_of(key: str) -> Kind:
+    """The sort of conversation that `key` is for. Ids of people and chats may hold colons themselves."""
+    if ":subagent:" in key:
+        return "subagent"
+    match key.split(":"):
+        case ["cron" | "hook" as kind, *_]:
+            return kind
+        case ["agent", _, "main" | "cli" | "web" | "api" | "direct" as kind, *_]:
+            return kind
+        case ["agent", _, _, "group", *rest]:
+            return "thread" if "thread" in rest else "group"
+        case _:
+            return "direct"
+
+
 def agent_of(key: str) -> str:
     """The agent a key belongs to; `main` for keys of no agent."""
     parts = key.split(":")

@@ -125,4 +125,10 @@ MIGRATIONS = (
     -- how much a model may think in this conversation: off, low, medium, high, or empty for the settings
     ALTER TABLE sessions ADD COLUMN thinking TEXT NOT NULL DEFAULT '';
     """,
+    """
+    -- what an ended session was about, and how often its notes were begun while they are still to be written (0 = done)
+    ALTER TABLE sessions ADD COLUMN summary TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN closing INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX sessions_closing ON sessions (key) WHERE closing > 0;
+    """,
 )

@@ -28,6 +28,8 @@ class SessionRow(Struct, frozen=True, array_like=True):
     ended: int | None
     end_reason: str
     thinking: ThinkingLevel | Literal[""]
+    summary: str
+    closing: int
 
 
 class Lease(Struct, frozen=True):
@@ -38,7 +40,10 @@ class Lease(Struct, frozen=True):
     epoch: int
 
 
-_COLUMNS = "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason, thinking"
+_COLUMNS = (
+    "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason, thinking, summary,"
+    " closing"
+)
 
 
 def live(connection: Connection, key: str) -> SessionRow | None:
@@ -109,13 +114,43 @@ def leaf(connection: Connection, session: str) -> str:
 
 
 def end(connection: Connection, lease: Lease, *, reason: str, now: int) -> None:
-    """End the session under its lease; its key is free for a new one. Raises `LeaseLostError`."""
+    """End the session under its lease; its key is free for a new one. Raises `LeaseLostError`.
+
+    Its notes and its summary are written afterwards (`closing`), unless nothing was said in it.
+    """
     connection.execute(
-        "UPDATE sessions SET ended = ?, end_reason = ?, owner = '' WHERE id = ? AND owner = ? AND epoch = ?",
+        "UPDATE sessions SET ended = ?, end_reason = ?, owner = '', closing = (next_seq > 1)"
+        " WHERE id = ? AND owner = ? AND epoch = ?",
         (now, reason, lease.session, lease.owner, lease.epoch),
     )
     if not connection.changes():
         raise lost(lease)
+
+
+def closing(connection: Connection, key: str) -> list[SessionRow]:
+    """The ended sessions of a key whose notes are still to be written, oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND closing > 0 ORDER BY ended", (key,))
+    return [convert(row, SessionRow) for row in rows]
+
+
+def count_closing(connection: Connection, lease: Lease) -> None:
+    """The notes of an ended session could not be written: once more later. Gives the lease back."""
+    connection.execute("UPDATE sessions SET closing = closing + 1 WHERE id = ?", (lease.session,))
+    release(connection, lease)
+
+
+def close(connection: Connection, lease: Lease, *, summary: str) -> None:
+    """The notes of an ended session are written; this is what it was about. Gives the lease back."""
+    connection.execute("UPDATE sessions SET closing = 0, summary = ? WHERE id = ?", (summary, lease.session))
+    release(connection, lease)
+
+
+def newest_ended(connection: Connection, key: str) -> SessionRow | None:
+    """The session of a key that ended last."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1", (key,)
+    ).fetchone()
+    return None if row is None else convert(row, SessionRow)
 
 
 def set_model(connection: Connection, lease: Lease, model: str) -> None:

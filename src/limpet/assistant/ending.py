@@ -1,0 +1,128 @@
+"""What happens when a conversation has ended: its notes, an excerpt of its last messages, and a summary.
+
+The session ends in one commit and its successor can begin at once; this work follows when nobody waits for an answer.
+It is marked in the session's row until it is done, so a process that dies leaves it to the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from limpet.assistant import flush
+from limpet.assistant.archive import by_rules
+from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
+from limpet.assistant.inquiry import Inquiry
+from limpet.assistant.services import Services
+from limpet.assistant.turn import session_sampling
+from limpet.assistant.view import next_request
+from limpet.errors import BudgetError, LeaseError, ModelError, NoModelError, WorkspaceError
+from limpet.session.excerpt import excerpt
+from limpet.session.log import Log
+from limpet.session.room import room_of
+from limpet.store import entries, sessions
+from limpet.store.sessions import Lease, SessionRow
+from limpet.types.entry import Compaction, Flush
+from limpet.types.event import Notice
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""Times that a model is asked for the notes of one session; then it is closed with what rules alone can say."""
+
+
+async def close_ended(services: Services, key: str) -> int:
+    """Write what the ended sessions of `key` still owe; how many were closed."""
+    closed = 0
+    for row in services.store.read(lambda connection: sessions.closing(connection, key)):
+        try:
+            lease = await services.store.write(
+                lambda connection, row=row: sessions.claim(connection, row.id, owner=services.owner)
+            )
+        except LeaseError:
+            continue  # another process does it
+        try:
+            closed += await _close(services, row, lease)
+        except LeaseError:
+            continue
+        finally:
+            services.owner.held.discard(row.id)
+    return closed
+
+
+async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
+    ended = Log(services.store.read(lambda connection: entries.load(connection, row.id)))
+    if not await _save_excerpt(services, row, ended):
+        await services.store.write(lambda connection: sessions.count_closing(connection, lease))
+        return False
+    try:
+        found = await _digest(services, row, ended)
+    except (ModelError, BudgetError, NoModelError, UselessDigestError) as error:
+        log.warning("No summary of the ended session %s: %s", row.id, error.present())
+        if row.closing < TRIES:
+            await services.store.write(lambda connection: sessions.count_closing(connection, lease))
+            return False
+        found = Digest((), by_rules(ended))
+    await _flush(services, lease, ended, found=found)
+    if not await _remember(services, row, summary=found.summary, ended=ended):
+        await services.store.write(lambda connection: sessions.count_closing(connection, lease))
+        return False
+    await services.store.write(lambda connection: sessions.close(connection, lease, summary=found.summary))
+    return True
+
+
+async def _flush(services: Services, lease: Lease, ended: Log, *, found: Digest) -> None:
+    """Bring the notes of `found` into the file, once."""
+    waiting = flush.unflushed(ended.path(), "")
+    if not waiting:
+        await flush.catch_up(services, ended)
+        return
+    made = flush.flush_of(services, found.notes, waiting, upto=ended.leaf)
+    now, trust = services.clock.now(), flush.trust_of(waiting)
+    await services.store.write(
+        lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=trust)
+    )
+    await flush.write(services, made)
+
+
+async def _save_excerpt(services: Services, row: SessionRow, ended: Log) -> bool:
+    line = ended.path()
+    at = row.ended or services.clock.now()
+    text = excerpt(line, title=f"End of the conversation {row.id}")
+    if not text:
+        return True
+    try:
+        await services.notes.keep(services.notes.excerpt_file(at, row.id, flush.trust_of(line)), text)
+    except WorkspaceError as error:
+        services.emit(Notice(f"The excerpt of a conversation is not written: {error.present()}", level="warning"))
+        return False
+    return True
+
+
+async def _remember(services: Services, row: SessionRow, *, summary: str, ended: Log) -> bool:
+    """Add what the conversation was about to the history that people and the agent can search."""
+    trust = flush.trust_of(ended.path())
+    try:
+        await services.notes.remember(row.ended or services.clock.now(), row.id, text=summary, trust=trust)
+    except WorkspaceError as error:
+        services.emit(Notice(f"The history is not written: {error.present()}", level="warning"))
+        return False
+    return True
+
+
+async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
+    model = await services.models.get(row.model)
+    profile = model.profile
+    previous, visible = ended.visible()
+    waiting = flush.unflushed(ended.path(), "")
+    material = [
+        entry
+        for entry in (visible if len(visible) >= len(waiting) else waiting)
+        if not isinstance(entry.payload, Compaction | Flush)
+    ]
+    warm = 0 < services.clock.now() - ended.answered < profile.cache_ttl * 1000
+    live = None
+    if warm and ended.prompt is not None and ended.prompt.model == profile.reference:
+        live = next_request(ended, session=row.id, sampling=session_sampling(services, row.id, profile))
+    factor = services.weights.factor(profile) / profile.token_factor
+    inquiry = Inquiry(services, model, row.id, factor=factor)
+    return await digest(inquiry, Material(material, previous=previous, live=live), room_of(profile.window))
