@@ -52,7 +52,6 @@ from limpet.tools.policy import BuiltinPolicy
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.message import Sampling
 from limpet.types.ports import Blobs, Clock, Meter, Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
@@ -268,7 +267,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             redactor=redactor,
             blobs=blobs,
             limits=_limits(settings.agent.limits),
-            sampling=_sampling(settings.llm),
+            purposes=settings.models.purposes,
             locks=PathLocks(),
             emit=entrance.emit,
         )
@@ -301,7 +300,3 @@ def _deadlines(settings: schema.LlmSettings) -> Deadlines:
 
 def _limits(settings: schema.Limits) -> Limits:
     return Limits(steps=settings.steps, minutes=settings.minutes, dollars=settings.dollars)
-
-
-def _sampling(settings: schema.LlmSettings) -> Sampling:
-    return Sampling(temperature=settings.temperature, max_tokens=settings.max_tokens, thinking=settings.thinking)

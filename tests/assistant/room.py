@@ -12,6 +12,7 @@ from typing import Annotated
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
+from limpet.config.schema import PurposeSettings
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
@@ -22,7 +23,6 @@ from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
 from limpet.types.envelope import Address, Inbound, InboxRow
 from limpet.types.ids import new_id
-from limpet.types.message import Sampling
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -128,6 +128,7 @@ async def home(
     tools: Sequence[Tool] = (),
     limits: Limits | None = None,
     store: StoreSettings | None = None,
+    purposes: PurposeSettings | None = None,
 ) -> AsyncGenerator[tuple[Services, Trace]]:
     """Services over the home `folder`, as one process has them."""
     owner = Owner(str(folder / "run"))
@@ -149,7 +150,7 @@ async def home(
         redactor=NoSecrets(),
         blobs=BlobStore(str(folder / "blobs"), database),
         limits=limits or Limits(),
-        sampling=Sampling(),
+        purposes=purposes or PurposeSettings(),
         locks=PathLocks(),
         emit=trace.emit,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from limpet.agent import loop
 from limpet.agent.execute import Execution
@@ -13,13 +13,12 @@ from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
 from limpet.assistant.view import SessionView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
+from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
-from limpet.types.message import Sampling
 from limpet.types.ports import Model, ToolContext
-from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent
 
 
@@ -63,11 +62,10 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    settings = services.sampling
-    if row is not None and row.thinking:
-        settings = structs.replace(settings, thinking=row.thinking)
+    chat = purpose_of(services.purposes, "chat")
+    sampling = sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
     return Loop(
-        view=SessionView(turn.log, session=session, sampling=sampling(settings, profile)),
+        view=SessionView(turn.log, session=session, sampling=sampling, tool_choice=chat.tool_choice),
         model=turn.model,
         execution=Execution(
             services.tools,
@@ -113,13 +111,6 @@ def result_limit(window: int) -> int:
     tokens = window or 128_000
     cap = 16_000 if tokens < 64_000 else 32_000 if tokens < 150_000 else 64_000
     return min(cap, int(tokens * 3 * 0.3))
-
-
-def sampling(settings: Sampling, profile: Profile) -> Sampling:
-    """The owner's settings; where they say nothing, a cool head for a local model with tools (DESIGN 13)."""
-    if settings.temperature is None and profile.local and profile.tools:
-        return structs.replace(settings, temperature=0.3)
-    return settings
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:

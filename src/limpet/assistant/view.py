@@ -11,10 +11,12 @@ from limpet.types.ports import PendingCall
 class SessionView:
     """Implements the `View` port over a session's log."""
 
-    def __init__(self, log: Log, *, session: str, sampling: Sampling) -> None:
+    def __init__(self, log: Log, *, session: str, sampling: Sampling, tool_choice: ToolChoice = "auto") -> None:
+        """`tool_choice` is the owner's: where it forbids tools, no request allows them."""
         self._log = log
         self._session = session
         self._sampling = sampling
+        self._tool_choice = tool_choice
 
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
         prompt = self._log.prompt
@@ -25,7 +27,7 @@ class SessionView:
             system=prompt.system,
             tools=prompt.tools,
             messages=self._log.messages(),
-            tool_choice=tool_choice,
+            tool_choice="none" if "none" in (tool_choice, self._tool_choice) else "auto",
             sampling=self._sampling,
         )
 
