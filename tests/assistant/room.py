@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated
@@ -32,13 +32,14 @@ HERE = Address(channel="cli", chat=KEY)
 
 
 class OneModel:
-    """`Models` that has only this one."""
+    """`Models` that has only this one, and `others` by their references."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, others: Mapping[str, Model]) -> None:
         self.model = model
+        self.others = others
 
     async def get(self, reference: str) -> Model:
-        return self.model
+        return self.others.get(reference, self.model)
 
 
 class PlainPrompting:
@@ -129,6 +130,7 @@ async def home(
     limits: Limits | None = None,
     store: StoreSettings | None = None,
     purposes: PurposeSettings | None = None,
+    others: Mapping[str, Model] | None = None,
 ) -> AsyncGenerator[tuple[Services, Trace]]:
     """Services over the home `folder`, as one process has them."""
     owner = Owner(str(folder / "run"))
@@ -142,7 +144,7 @@ async def home(
         owner=owner,
         nudges=nudges,
         clock=FakeClock(),
-        models=OneModel(model),
+        models=OneModel(model, others or {}),
         prompting=PlainPrompting(tools),
         tools=tools,
         policy=Allow(),

@@ -12,13 +12,14 @@ from limpet.agent.queue import Control
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
 from limpet.assistant.view import SessionView
+from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
 from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
-from limpet.types.ports import Model, ToolContext
+from limpet.types.ports import Model, ToolContext, View
 from limpet.types.tool import FileIntent
 
 
@@ -64,8 +65,12 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     row = services.store.read(lambda connection: sessions.find(connection, session))
     chat = purpose_of(services.purposes, "chat")
     sampling = sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
+    budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
+    view: View = SessionView(turn.log, session=session, sampling=sampling, tool_choice=chat.tool_choice)
+    if not profile.images and services.purposes.vision.model:
+        view = DescribingView(view, services, turn.log, session=session, notes=journal, count=budget.count)
     return Loop(
-        view=SessionView(turn.log, session=session, sampling=sampling, tool_choice=chat.tool_choice),
+        view=view,
         model=turn.model,
         execution=Execution(
             services.tools,
@@ -76,7 +81,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
             clock=services.clock,
             emit=services.emit,
         ),
-        budget=Budget(services.limits, services.clock, spent=spent, local=profile.local),
+        budget=budget,
         control=control,
         journal=journal,
         emit=services.emit,
