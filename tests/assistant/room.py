@@ -13,6 +13,9 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.config.schema import PurposeSettings
+from limpet.errors import NoModelError
+from limpet.llm.media.desk import Desk
+from limpet.llm.media.studio import Studio
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
@@ -40,6 +43,10 @@ class OneModel:
 
     async def get(self, reference: str) -> Model:
         return self.others.get(reference, self.model)
+
+
+async def no_desk(reference: str) -> Desk:
+    raise NoModelError(f"There is no {reference} here.")
 
 
 class PlainPrompting:
@@ -153,6 +160,7 @@ async def home(
         blobs=BlobStore(str(folder / "blobs"), database),
         limits=limits or Limits(),
         purposes=purposes or PurposeSettings(),
+        studio=Studio(PurposeSettings(), no_desk),
         locks=PathLocks(),
         emit=trace.emit,
     )

@@ -11,6 +11,7 @@ from msgspec import Struct
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.config.schema import PurposeSettings
+from limpet.llm.media.studio import Studio
 from limpet.llm.purposes import PurposeName, purpose_of, sampling_for
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
@@ -80,6 +81,7 @@ class Services:
     blobs: Blobs
     limits: Limits
     purposes: PurposeSettings
+    studio: Studio
     locks: PathLocks
     emit: Emit
 

@@ -1,0 +1,79 @@
+"""Runs a program of the owner's own choice (no shell) under a deadline; its whole process group ends with it.
+
+Not for commands of a model: those run in the sandbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+
+from msgspec import Struct
+
+_PIECE = 1 << 16
+_ERRORS = 4_096
+
+
+class ProgramError(Exception):
+    """It could not be started, did not end in time or said too much; the text is the end of a sentence."""
+
+
+class Ran(Struct, frozen=True):
+    """`errors` is the end of what it wrote to standard error."""
+
+    code: int
+    output: bytes
+    errors: str
+
+
+async def run_program(command: Sequence[str], *, seconds: float, largest: int) -> Ran:
+    """Run `command` to its end; at most `largest` bytes of output are taken. Raises `ProgramError`."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ProgramError(f"{command[0]} is not installed") from None
+    except OSError as error:
+        raise ProgramError(f"{command[0]} cannot be started: {error.strerror}") from None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(seconds):
+            output, errors = await asyncio.gather(_read(process.stdout, largest), _tail(process.stderr))
+            code = await process.wait()
+    except TimeoutError:
+        raise ProgramError(f"{command[0]} was not done after {seconds:g} s") from None
+    finally:
+        await _end(process)
+    return Ran(code, output, errors)
+
+
+async def _read(stream: asyncio.StreamReader, largest: int) -> bytes:
+    found = bytearray()
+    while piece := await stream.read(_PIECE):
+        found += piece
+        if len(found) > largest:
+            raise ProgramError(f"it said more than {largest:,} bytes")
+    return bytes(found)
+
+
+async def _tail(stream: asyncio.StreamReader) -> str:
+    found = b""
+    while piece := await stream.read(_PIECE):
+        found = (found + piece)[-_ERRORS:]
+    return found.decode("utf-8", "replace").strip()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Nothing of the group outlives the call, also what the program left running."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await asyncio.shield(process.wait())
