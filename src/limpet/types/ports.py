@@ -238,7 +238,9 @@ class Transcriber(Protocol):
 class Speaker(Protocol):
     """Called to speak a text; provided by `llm.media`."""
 
-    async def speak(self, text: str, *, session: str = "") -> Media: ...
+    async def speak(self, text: str, *, format: str = "", session: str = "") -> Media:
+        """`format` is such as `mp3`, empty = as set."""
+        ...
 
 
 class ImageMaker(Protocol):

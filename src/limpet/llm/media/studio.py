@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from limpet.config.schema import PurposeSettings
 from limpet.errors import InputError
 from limpet.types.ports import Media
@@ -43,8 +45,10 @@ class Studio:
 
         return await transcribe(desk, data, name=name, settings=settings, session=session)
 
-    async def speak(self, text: str, *, session: str = "") -> Media:
+    async def speak(self, text: str, *, format: str = "", session: str = "") -> Media:
         settings = self._settings.speech
+        if format:
+            settings = structs.replace(settings, format=format)
         desk = await self._desk(settings.model, "speech", example="openai/gpt-4o-mini-tts")
         from limpet.llm.media.speech import speak
 
