@@ -228,7 +228,7 @@ class WorkspacePrompting:
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
-    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, *, images: ImageMaker | None) -> None:
+    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, *, images: ImageMaker | None = None) -> None:
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,

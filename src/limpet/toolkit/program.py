@@ -45,15 +45,17 @@ async def run_program(command: Sequence[str], *, seconds: float, largest: int) -
         raise ProgramError(f"{command[0]} cannot be started: {error.strerror}") from None
     assert process.stdout is not None
     assert process.stderr is not None
+    said = asyncio.create_task(_tail(process.stderr))
     try:
         async with asyncio.timeout(seconds):
-            output, errors = await asyncio.gather(_read(process.stdout, largest), _tail(process.stderr))
-            code = await process.wait()
+            output = await _read(process.stdout, largest)
+            return Ran(await process.wait(), output, await said)
     except TimeoutError:
         raise ProgramError(f"{command[0]} was not done after {seconds:g} s") from None
     finally:
-        await _end(process)
-    return Ran(code, output, errors)
+        said.cancel()
+        await asyncio.gather(said, return_exceptions=True)
+        await asyncio.shield(_end(process, process.stdout, process.stderr))
 
 
 async def _read(stream: asyncio.StreamReader, largest: int) -> bytes:
@@ -72,8 +74,13 @@ async def _tail(stream: asyncio.StreamReader) -> str:
     return found.decode("utf-8", "replace").strip()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Nothing of the group outlives the call, also what the program left running."""
+async def _end(process: asyncio.subprocess.Process, *streams: asyncio.StreamReader) -> None:
+    """Nothing of the group outlives the call, also what the program left running; its pipes are read empty."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await asyncio.shield(process.wait())
+    await process.wait()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1):
+            for stream in streams:
+                while await stream.read(_PIECE):
+                    pass

@@ -15,6 +15,8 @@ def main() -> None:
     from markitdown import MarkItDown
 
     text = MarkItDown(enable_plugins=False).convert_local(sys.argv[1]).text_content
+    if "\0" in text:  # what cannot be read as what it seems to be is given out as if it were text
+        sys.exit("the file is damaged")
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
 
 

@@ -38,7 +38,7 @@ async def document_text(data: bytes, name: str, *, seconds: float = SECONDS) -> 
         except ProgramError as error:
             raise InputError(f"{name} cannot be read: {error}.") from None
     if ran.code != 0:
-        why = ran.errors.splitlines()[-1] if ran.errors else f"code {ran.code}"
+        why = ran.errors.splitlines()[-1].lstrip(" -") if ran.errors else f"code {ran.code}"
         raise InputError(f"{name} cannot be read: {why}")
     text = ran.output.decode("utf-8", "replace").strip()
     if not text:

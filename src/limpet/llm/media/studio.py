@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 OpenDesk = Callable[[str], Awaitable["Desk"]]
 """The desk of a model by its reference. Raises `NoModelError`, `ConfigError`."""
 
+SET_TRANSCRIPTION = "Set one: limpet config set models.purposes.transcription.model openai/gpt-4o-transcribe"
+SET_SPEECH = "Set one: limpet config set models.purposes.speech.model openai/gpt-4o-mini-tts"
+SET_IMAGE = "Set one: limpet config set models.purposes.image.model openai/gpt-image-1"
+
 
 class Studio:
     """Implements the ports `Transcriber`, `Speaker` and `ImageMaker`."""
@@ -40,7 +44,7 @@ class Studio:
             from limpet.llm.media.command import transcribe_by_command
 
             return await transcribe_by_command(data, name=name, settings=settings)
-        desk = await self._desk(settings.model, "transcription", example="openai/gpt-4o-transcribe")
+        desk = await self._desk(settings.model, "transcription", hint=SET_TRANSCRIPTION)
         from limpet.llm.media.transcription import transcribe
 
         return await transcribe(desk, data, name=name, settings=settings, session=session)
@@ -49,14 +53,14 @@ class Studio:
         settings = self._settings.speech
         if format:
             settings = structs.replace(settings, format=format)
-        desk = await self._desk(settings.model, "speech", example="openai/gpt-4o-mini-tts")
+        desk = await self._desk(settings.model, "speech", hint=SET_SPEECH)
         from limpet.llm.media.speech import speak
 
         return await speak(desk, text, settings=settings, session=session)
 
     async def make_image(self, prompt: str, *, size: str = "", session: str = "") -> Media:
         settings = self._settings.image
-        desk = await self._desk(settings.model, "image", example="openai/gpt-image-1")
+        desk = await self._desk(settings.model, "making pictures", hint=SET_IMAGE)
         from limpet.llm.media.images import make
 
         return await make(desk, prompt, size=size, settings=settings, session=session)
@@ -65,12 +69,9 @@ class Studio:
         for desk in self._desks.values():
             await desk.close()
 
-    async def _desk(self, reference: str, purpose: str, *, example: str) -> Desk:
+    async def _desk(self, reference: str, what: str, *, hint: str) -> Desk:
         if not reference:
-            raise InputError(
-                f"No model is configured for {purpose}.",
-                hint=f"Set one, such as: limpet config set models.purposes.{purpose}.model {example}",
-            )
+            raise InputError(f"No model is configured for {what}.", hint=hint)
         if reference not in self._desks:
             self._desks[reference] = await self._open(reference)
         return self._desks[reference]
