@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -32,17 +33,21 @@ class Ran(Struct, frozen=True):
 async def run_program(command: Sequence[str], *, seconds: float, largest: int) -> Ran:
     """Run `command` to its end; at most `largest` bytes of output are taken. Raises `ProgramError`."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        # As `create_subprocess_exec` does it, which gives no way to close the pipes of a program that goes on talking.
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(limit=_PIECE, loop=loop),
             *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
             start_new_session=True,
         )
     except FileNotFoundError:
         raise ProgramError(f"{command[0]} is not installed") from None
     except OSError as error:
         raise ProgramError(f"{command[0]} cannot be started: {error.strerror}") from None
+    process = Process(transport, protocol, loop)
     assert process.stdout is not None
     assert process.stderr is not None
     said = asyncio.create_task(_tail(process.stderr))
@@ -55,7 +60,7 @@ async def run_program(command: Sequence[str], *, seconds: float, largest: int) -
     finally:
         said.cancel()
         await asyncio.gather(said, return_exceptions=True)
-        await asyncio.shield(_end(process, process.stdout, process.stderr))
+        await asyncio.shield(_end(process, transport))
 
 
 async def _read(stream: asyncio.StreamReader, largest: int) -> bytes:
@@ -74,13 +79,9 @@ async def _tail(stream: asyncio.StreamReader) -> str:
     return found.decode("utf-8", "replace").strip()
 
 
-async def _end(process: asyncio.subprocess.Process, *streams: asyncio.StreamReader) -> None:
-    """Nothing of the group outlives the call, also what the program left running; its pipes are read empty."""
+async def _end(process: Process, transport: asyncio.SubprocessTransport) -> None:
+    """Nothing of the group outlives the call, also what the program left running."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    transport.close()
     await process.wait()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(1):
-            for stream in streams:
-                while await stream.read(_PIECE):
-                    pass
