@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from limpet.cli.message import Attached, attach
+from limpet.cli.message import Attached, attach, files_in
 from limpet.errors import InputError, UpstreamError
 from limpet.testing.blobs import FolderBlobs
-from limpet.testing.fakes.media import FakeMedia, png
-from tests.cli.program import limpet
+from limpet.testing.fakes import Call, FakeMedia, FakeOpenAI, Reply
+from limpet.testing.fakes.media import png
+from tests.cli.program import at, limpet
 
 CONFIG = """
 [providers.openai]
@@ -62,6 +63,13 @@ def test_a_recording_that_cannot_be_heard_is_not_lost(
     found = attached(tmp_path, "a.mp3", b"ID3", said=error)
     assert found.text == f"look\n\n[audio a.mp3 was attached, but its content could not be had: {error}]"
     assert str(error) in capsys.readouterr().err
+
+
+def test_in_a_chat_only_words_that_name_a_file_attach_it(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("x")
+    assert files_in(f"ask @ada about @{file} and @{tmp_path} me@home") == [f"@{file}"]
+    assert files_in(f"/model @{file}") == []
 
 
 def docx(path: Path, text: str) -> None:
@@ -149,3 +157,24 @@ def test_a_program_hears_too(tmp_path: Path) -> None:
     (tmp_path / "a.ogg").write_bytes(b"OggS")
     ended = asyncio.run(limpet(home, "media", "transcribe", str(tmp_path / "a.ogg")))
     assert (ended.code, ended.out) == (0, "from a program\n"), ended.err
+
+
+def test_the_agent_makes_a_picture_and_it_is_paid_for(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    arguments = '{"prompt": "a cat", "path": "cat.png"}'
+    script = [Reply(calls=(Call("make_image", arguments),)), Reply(text=("Here it is.",))]
+
+    async def main() -> tuple[str, str]:
+        async with FakeMedia() as studio, FakeOpenAI(script) as chat:
+            config = f'[providers.studio]\napi_key = "{studio.key}"\nbase_url = "{studio.base_url}"\n'
+            (home / "config.toml").write_text(config + '[models.purposes]\nimage.model = "studio/gpt-image-1"\n')
+            said = await limpet(home, "agent", "-m", "draw a cat", **at(chat))
+            used = await limpet(home, "usage", "--by", "model", **at(chat))
+            return said.out + said.err, used.out
+
+    said, used = asyncio.run(main())
+    assert "Here it is." in said
+    assert (home / "workspace/cat.png").read_bytes() == png()
+    assert "gpt-image-1" in used
+    assert "0.1605" in used

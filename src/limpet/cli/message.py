@@ -61,6 +61,12 @@ def as_text(data: bytes, name: str) -> str:
         ) from None
 
 
+def files_in(line: str) -> list[str]:
+    """The words `@FILE` of a line that name a file there is; all others are just words."""
+    words = [word for word in line.split() if word.startswith("@") and not line.startswith("/")]
+    return [word for word in words if Path(word[1:]).expanduser().is_file()]
+
+
 async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs, transcriber: Transcriber) -> Attached:
     """One message of all parts. Raises `InputError` for a file that cannot be taken.
 

@@ -26,6 +26,12 @@ class Purpose(Struct, frozen=True):
     tool_choice: ToolChoice = "auto"
 
 
+def with_model() -> list[str]:
+    """The purposes that may have a model of their own."""
+    purposes = PurposeSettings()
+    return [name for name in purposes.__struct_fields__ if hasattr(getattr(purposes, name), "model")]
+
+
 def purpose_of(settings: PurposeSettings, name: PurposeName) -> Purpose:
     """The settings of a purpose; what it leaves open is as for the chat, and then the provider's own."""
     chat = settings.chat
