@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
     "usage": ("limpet.cli.usage_command:usage", "Tokens and money, by time and by who used them."),
     "models": ("limpet.cli.models_command:models", "List, test and choose models; short names; the embedded model."),
+    "media": ("limpet.cli.media_command:media", "Recordings to text, text to speech, descriptions to pictures."),
     **cli.COMMANDS,
 }
 """Every command: name to (`module:function`, what it does in a line)."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -30,8 +31,9 @@ from limpet.llm.build import build
 from limpet.llm.choose import Choice, ProviderSettings, choose
 from limpet.llm.configured import model_settings
 from limpet.llm.failover import Candidate, Failover
-from limpet.llm.http import Deadlines
+from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
+from limpet.llm.media.studio import Studio
 from limpet.memory.notes import WorkspaceNotes
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.runtime import day_start, local_moment, runtime_block
@@ -57,10 +59,12 @@ from limpet.tools.policy import BuiltinPolicy
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.message import Sampling
-from limpet.types.ports import Blobs, Clock, Meter, Model
+from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from limpet.llm.media.desk import Desk
 
 
 class SystemClock:
@@ -102,6 +106,21 @@ class ModelShelf:
         self._local_factor = loaded.settings.llm.local_factor
         self._models: dict[str, Model] = {}
 
+    async def desk(self, reference: str) -> Desk:
+        """Where a model for sound or pictures is asked, with each of its keys."""
+        from limpet.llm.media.desk import Desk, Endpoint
+
+        choice = await choose(self._settings, os.environ, named=reference)
+        provider = choice.profile.provider
+        own = self._settings.providers.get(provider, ProviderSettings())
+        # The whole answer is made before its first byte comes.
+        deadlines = structs.replace(self._deadlines, first_byte=self._deadlines.total)
+        endpoints = [
+            Endpoint(choice.profile, key, Http(provider, deadlines=deadlines, headers=own.headers), credential)
+            for key, credential in _credentials(choice, own)
+        ]
+        return Desk(endpoints, meter=self._meter, rests=self._rests, clock=SystemClock(), emit=self._emit)
+
     async def get(self, reference: str) -> Model:
         if reference not in self._models:
             choice = await choose(self._settings, os.environ, named=reference)
@@ -127,9 +146,7 @@ class ModelShelf:
         profile, warning = await checked(choice.profile)
         if warning:
             self._emit(Notice(warning, level="warning"))
-        provider = profile.provider
-        own = self._settings.providers.get(provider, ProviderSettings())
-        keys = [choice.key, *own.further_keys]
+        own = self._settings.providers.get(profile.provider, ProviderSettings())
         return [
             Candidate(
                 build(
@@ -140,14 +157,21 @@ class ModelShelf:
                     local_factor=self._local_factor,
                     headers=own.headers,
                 ),
-                provider if number == 1 else f"{provider}#{number}",
+                credential,
             )
-            for number, key in enumerate(keys, start=1)
+            for key, credential in _credentials(choice, own)
         ]
 
     async def close(self) -> None:
         for model in self._models.values():
             await model.close()
+
+
+def _credentials(choice: Choice, own: ProviderSettings) -> list[tuple[str, str]]:
+    """Each key of the choice's provider, with the name under which it rests."""
+    provider = choice.profile.provider
+    names = (provider, *(f"{provider}#{number}" for number in range(2, 2 + len(own.further_keys))))
+    return list(zip((choice.key, *own.further_keys), names, strict=True))
 
 
 class WorkspacePrompting:
@@ -212,15 +236,15 @@ class WorkspacePrompting:
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
-    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings) -> None:
+    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, *, images: ImageMaker | None = None) -> None:
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
             output=settings.exec.output,
         )
         exec_settings = ExecSettings(limits=limits)
-        self.full = builtin(sandbox=sandbox, settings=exec_settings)
-        self._tiny = builtin(sandbox=sandbox, settings=exec_settings, tiny=True)
+        self.full = builtin(sandbox=sandbox, settings=exec_settings, images=images)
+        self._tiny = builtin(sandbox=sandbox, settings=exec_settings, images=images, tiny=True)
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
@@ -255,10 +279,12 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         blobs = BlobStore(str(home.blobs), store)
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
-        tools = Toolbox(sandbox, settings.tools)
         meter = _meter(settings, store, owner, clock=clock)
         models = ModelShelf(loaded, home, entrance, redactor=redactor, store=store, blobs=blobs, meter=meter)
         stack.push_async_callback(models.close)
+        studio = Studio(settings.models.purposes, models.desk)
+        stack.push_async_callback(studio.close)
+        tools = Toolbox(sandbox, settings.tools, images=studio if studio.can_make_images else None)
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),
@@ -278,7 +304,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             redactor=redactor,
             blobs=blobs,
             limits=_limits(settings.agent.limits),
-            sampling=_sampling(settings.llm),
+            purposes=settings.models.purposes,
+            studio=studio,
             locks=PathLocks(),
             emit=entrance.emit,
             resets=_resets(settings),
@@ -327,7 +354,3 @@ def _deadlines(settings: schema.LlmSettings) -> Deadlines:
 
 def _limits(settings: schema.Limits) -> Limits:
     return Limits(steps=settings.steps, minutes=settings.minutes, dollars=settings.dollars)
-
-
-def _sampling(settings: schema.LlmSettings) -> Sampling:
-    return Sampling(temperature=settings.temperature, max_tokens=settings.max_tokens, thinking=settings.thinking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,10 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.assistant.weigh import Weights
+from limpet.config.schema import PurposeSettings
+from limpet.errors import NoModelError
+from limpet.llm.media.desk import Desk
+from limpet.llm.media.studio import Studio
 from limpet.memory.notes import WorkspaceNotes
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store, StoreSettings
@@ -25,7 +29,6 @@ from limpet.toolkit.schema import tool
 from limpet.types.entry import Note, PromptEntry, Section
 from limpet.types.envelope import Address, Inbound, InboxRow
 from limpet.types.ids import new_id
-from limpet.types.message import Sampling
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -35,13 +38,18 @@ HERE = Address(channel="cli", chat=KEY)
 
 
 class OneModel:
-    """`Models` that has only this one."""
+    """`Models` that has only this one, and `others` by their references."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, others: Mapping[str, Model]) -> None:
         self.model = model
+        self.others = others
 
     async def get(self, reference: str) -> Model:
-        return self.model
+        return self.others.get(reference, self.model)
+
+
+async def no_desk(reference: str) -> Desk:
+    raise NoModelError(f"There is no {reference} here.")
 
 
 class PlainPrompting:
@@ -131,6 +139,8 @@ async def home(
     tools: Sequence[Tool] = (),
     limits: Limits | None = None,
     store: StoreSettings | None = None,
+    purposes: PurposeSettings | None = None,
+    others: Mapping[str, Model] | None = None,
 ) -> AsyncGenerator[tuple[Services, Trace]]:
     """Services over the home `folder`, as one process has them."""
     owner = Owner(str(folder / "run"))
@@ -144,7 +154,7 @@ async def home(
         owner=owner,
         nudges=nudges,
         clock=FakeClock(),
-        models=OneModel(model),
+        models=OneModel(model, others or {}),
         prompting=PlainPrompting(tools),
         notes=WorkspaceNotes(str(folder), lambda at: datetime.fromtimestamp(at / 1000, UTC)),
         weights=Weights(),
@@ -154,7 +164,8 @@ async def home(
         redactor=NoSecrets(),
         blobs=BlobStore(str(folder / "blobs"), database),
         limits=limits or Limits(),
-        sampling=Sampling(),
+        purposes=purposes or PurposeSettings(),
+        studio=Studio(PurposeSettings(), no_desk),
         locks=PathLocks(),
         emit=trace.emit,
     )

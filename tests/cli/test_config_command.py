@@ -33,7 +33,7 @@ def test_get_shows_what_is_in_force(
     assert run(["config", "get"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert 'agent.model = "a/b"' in lines
-    assert "llm.temperature = null" in lines
+    assert "models.purposes.chat.temperature = null" in lines
 
 
 def test_secrets_in_the_file_are_hidden_unless_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -96,3 +96,11 @@ def test_a_short_name_can_be_used_and_set(address: str, capsys: pytest.CaptureFi
 def test_what_cannot_be_is_refused_and_nothing_is_written(home: Path, arguments: tuple[str, ...]) -> None:
     assert limpet("models", *arguments) == 2
     assert not (home / "config.toml").exists()
+
+
+def test_a_purpose_has_a_model_of_its_own(address: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert limpet("models", "set", "--for", "summary", "openai/gpt-5-nano") == 0
+    assert "for summary: openai/gpt-5-nano" in capsys.readouterr().out
+    assert limpet("models", "list") == 0
+    assert "summary  openai/gpt-5-nano" in capsys.readouterr().out
+    assert limpet("models", "set", "--for", "chat", "openai/gpt-5-nano") == 2

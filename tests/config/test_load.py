@@ -160,3 +160,10 @@ def test_a_broken_file_comes_with_its_remedy(tmp_path: Path, text: str) -> None:
 def test_a_file_below_a_file_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     assert not load_settings(tmp_path / "home" / "config.toml", {}).exists
+
+
+def test_a_setting_with_a_new_name_is_told_by_it(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("[llm]\ntemperature = 0.5\n")
+    (warning,) = load_settings(path, {}).warnings
+    assert "did you mean models.purposes.chat.temperature?" in warning

@@ -11,11 +11,11 @@ import logging
 from limpet.assistant import flush
 from limpet.assistant.archive import by_rules
 from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
-from limpet.assistant.inquiry import Inquiry
+from limpet.assistant.inquiry import inquiry_with
 from limpet.assistant.services import Services
 from limpet.assistant.turn import session_sampling
 from limpet.assistant.view import next_request
-from limpet.errors import BudgetError, LeaseError, ModelError, NoModelError, WorkspaceError
+from limpet.errors import LeaseError, ModelError, UserError, WorkspaceError
 from limpet.session.excerpt import excerpt
 from limpet.session.log import Log
 from limpet.session.room import room_of
@@ -56,7 +56,7 @@ async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
         return False
     try:
         found = await _digest(services, row, ended)
-    except (ModelError, BudgetError, NoModelError, UselessDigestError) as error:
+    except (ModelError, UserError, UselessDigestError) as error:
         log.warning("No summary of the ended session %s: %s", row.id, error.present())
         if row.closing < TRIES:
             await services.store.write(lambda connection: sessions.count_closing(connection, lease))
@@ -110,8 +110,8 @@ async def _remember(services: Services, row: SessionRow, *, summary: str, ended:
 
 
 async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
-    model = await services.models.get(row.model)
-    profile = model.profile
+    appointed = await services.model_for("summary", chat=row.model)
+    profile = appointed.model.profile
     previous, visible = ended.visible()
     waiting = flush.unflushed(ended.path(), "")
     material = [
@@ -123,6 +123,5 @@ async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
     live = None
     if warm and ended.prompt is not None and ended.prompt.model == profile.reference:
         live = next_request(ended, session=row.id, sampling=session_sampling(services, row.id, profile))
-    factor = services.weights.factor(profile) / profile.token_factor
-    inquiry = Inquiry(services, model, row.id, factor=factor)
+    inquiry = inquiry_with(services, appointed.model, row.id)
     return await digest(inquiry, Material(material, previous=previous, live=live), room_of(profile.window))

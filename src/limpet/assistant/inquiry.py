@@ -9,11 +9,12 @@ from msgspec import Struct, structs
 
 from limpet.assistant.services import Services
 from limpet.errors import UpstreamError
+from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.llm.tokens import estimate_request
 from limpet.store import usage
 from limpet.types.content import Text
 from limpet.types.event import Done
-from limpet.types.message import Request, UserMessage
+from limpet.types.message import Request, Sampling, UserMessage
 from limpet.types.ports import Model
 from limpet.types.usage import Usage
 
@@ -28,6 +29,7 @@ class Inquiry(Struct, frozen=True):
     services: Services
     model: Model
     session: str
+    sampling: Sampling
     factor: float = 1.0
     spend: Callable[[Usage], None] = _ignored
 
@@ -47,7 +49,7 @@ class Inquiry(Struct, frozen=True):
             system="",
             tools=(),
             messages=(UserMessage((Text(text),)),),
-            sampling=structs.replace(self.services.sampling, max_tokens=max_tokens),
+            sampling=structs.replace(self.sampling, max_tokens=max_tokens),
         )
 
     def tokens(self, request: Request) -> int:
@@ -59,3 +61,13 @@ class Inquiry(Struct, frozen=True):
             await self.services.store.write(
                 lambda connection: usage.settle(connection, done.reservation, done.message.usage, state="done")
             )
+
+
+def inquiry_with(
+    services: Services, model: Model, session: str, *, spend: Callable[[Usage], None] = _ignored
+) -> Inquiry:
+    """Asks `model` as the settings for summaries say."""
+    profile = model.profile
+    sampling = sampling_for(purpose_of(services.purposes, "summary"), profile, tools=False)
+    factor = services.weights.factor(profile) / profile.token_factor
+    return Inquiry(services, model, session, sampling, factor=factor, spend=spend)

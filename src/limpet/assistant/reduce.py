@@ -18,9 +18,10 @@ from msgspec import Struct, structs
 from limpet.assistant import flush
 from limpet.assistant.archive import summary_before
 from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
-from limpet.assistant.inquiry import Inquiry
+from limpet.assistant.inquiry import Inquiry, inquiry_with
 from limpet.assistant.services import Services
-from limpet.errors import BudgetError, ModelError
+from limpet.errors import ModelError, UserError
+from limpet.llm.purposes import purpose_of
 from limpet.session.cut import cut
 from limpet.session.log import Log
 from limpet.session.prune import aged_images, pruned, prunes
@@ -69,9 +70,10 @@ class Reducer:
         self._services = services
         self._log = session_log
         self._place = place
+        self._model = model
         self._profile = model.profile
         self._build = build
-        self._inquiry = Inquiry(services, model, place.lease.session, spend=spend)
+        self._spend = spend
         self._window = model.profile.window
         self._overflows = 0
 
@@ -149,7 +151,7 @@ class Reducer:
             self._services.emit(Notice("Summarising the older part of this conversation …"))
             try:
                 summary = (await self._digest(parts)).summary
-            except (ModelError, UselessDigestError, BudgetError) as failure:
+            except (ModelError, UselessDigestError, UserError) as failure:
                 error = failure.present()
                 log.warning("No summary of session %s: %s", self._place.lease.session, error)
         summary = summary or without_model(parts.covered, parts.previous, tokens=self._room.summary)
@@ -186,11 +188,13 @@ class Reducer:
         waiting = flush.unflushed(line, until)
         material = parts.covered if len(waiting) <= len(parts.covered) else waiting
         material = [entry for entry in material if not isinstance(entry.payload, Compaction)]
-        warm = not self._is_cold() and self._window == self._profile.window and self._profile.cache_ttl > 0
+        inquiry = await self._inquiry()
+        own = inquiry.model is self._model
+        warm = own and not self._is_cold() and self._window == self._profile.window and self._profile.cache_ttl > 0
         found = await digest(
-            self._inquiry_now(),
+            inquiry,
             Material(material, previous=parts.previous, focus=focus, live=self._build() if warm else None),
-            self._room,
+            self._room if own else room_of(inquiry.model.profile.window),
         )
         if waiting:
             upto = self._log.leaf if found.whole else waiting[-1].id
@@ -199,15 +203,11 @@ class Reducer:
             await flush.write(self._services, made)
         return found
 
-    def _inquiry_now(self) -> Inquiry:
-        inquiry = self._inquiry
-        return Inquiry(
-            inquiry.services,
-            inquiry.model,
-            inquiry.session,
-            factor=self._services.weights.factor(self._profile) / self._profile.token_factor,
-            spend=inquiry.spend,
-        )
+    async def _inquiry(self) -> Inquiry:
+        """Asks the model for summaries: the conversation's own unless the owner has named one."""
+        services, named = self._services, purpose_of(self._services.purposes, "summary").model
+        model = await services.models.get(named) if named else self._model
+        return inquiry_with(services, model, self._place.lease.session, spend=self._spend)
 
     async def _commit(self, parts: _Parts, summary: str, *, before: int, error: str = "") -> None:
         """Log the compaction, and a new snapshot where the prompt would read otherwise by now."""

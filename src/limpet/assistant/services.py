@@ -6,15 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import Struct
+
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.weigh import Weights
+from limpet.config.schema import PurposeSettings
+from limpet.llm.media.studio import Studio
+from limpet.llm.purposes import PurposeName, purpose_of, sampling_for
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow, Trust
-from limpet.types.message import Sampling
+from limpet.types.message import Sampling, ToolChoice
 from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
 
@@ -87,6 +92,14 @@ def no_resets(key: str, last: int, now: int) -> str:
     return ""
 
 
+class Appointed(Struct, frozen=True):
+    """The model for a purpose and how to ask it."""
+
+    model: Model
+    sampling: Sampling
+    tool_choice: ToolChoice
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """`workspace` is an absolute path, `tools` are in the order the model is given them.
@@ -111,8 +124,18 @@ class Services:
     redactor: Redactor
     blobs: Blobs
     limits: Limits
-    sampling: Sampling
+    purposes: PurposeSettings
+    studio: Studio
     locks: PathLocks
     emit: Emit
     resets: Resets = no_resets
     sliding: bool = False
+
+    async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
+        """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).
+
+        `tools`: some will be offered. Raises `NoModelError`, `ConfigError`.
+        """
+        found = purpose_of(self.purposes, purpose)
+        model = await self.models.get(found.model or chat)
+        return Appointed(model, sampling_for(found, model.profile, tools=tools), found.tool_choice)

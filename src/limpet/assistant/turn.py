@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from limpet.agent import loop
 from limpet.agent.execute import Execution
@@ -13,14 +13,16 @@ from limpet.assistant import flush
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.reduce import Place
 from limpet.assistant.services import Services
-from limpet.assistant.view import SessionView
+from limpet.assistant.view import Asking, SessionView
+from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
+from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.message import Sampling
-from limpet.types.ports import Model, ToolContext
+from limpet.types.ports import Model, ToolContext, View
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent
 
@@ -66,16 +68,20 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
+    chat = purpose_of(services.purposes, "chat")
     budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
+    view: View = SessionView(
+        services,
+        turn.log,
+        Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
+        model=turn.model,
+        asking=Asking(session_sampling(services, session, profile), chat.tool_choice),
+        spend=budget.spend,
+    )
+    if not profile.images and services.purposes.vision.model:
+        view = DescribingView(view, services, turn.log, session=session, notes=journal, count=budget.spend)
     return Loop(
-        view=SessionView(
-            services,
-            turn.log,
-            Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
-            model=turn.model,
-            sampling=session_sampling(services, session, profile),
-            spend=budget.spend,
-        ),
+        view=view,
         model=turn.model,
         execution=Execution(
             services.tools,
@@ -124,19 +130,10 @@ def result_limit(window: int) -> int:
 
 
 def session_sampling(services: Services, session: str, profile: Profile) -> Sampling:
-    """How a model is asked in a session: the owner's settings, and what was said with `/think`."""
+    """How the chat model is asked in a session: the owner's settings, and what was said with `/think`."""
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    settings = services.sampling
-    if row is not None and row.thinking:
-        settings = structs.replace(settings, thinking=row.thinking)
-    return sampling(settings, profile)
-
-
-def sampling(settings: Sampling, profile: Profile) -> Sampling:
-    """The owner's settings; where they say nothing, a cool head for a local model with tools (DESIGN 13)."""
-    if settings.temperature is None and profile.local and profile.tools:
-        return structs.replace(settings, temperature=0.3)
-    return settings
+    chat = purpose_of(services.purposes, "chat")
+    return sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.services import Services
 from limpet.errors import LimpetError
@@ -28,6 +30,13 @@ def next_request(log: Log, *, session: str, sampling: Sampling, tool_choice: Too
     )
 
 
+class Asking(Struct, frozen=True):
+    """How the model is asked. `tool_choice` is the owner's: where it forbids tools, no request allows them."""
+
+    sampling: Sampling
+    tool_choice: ToolChoice = "auto"
+
+
 class SessionView:
     """Implements the `View` port over a session's log."""
 
@@ -38,12 +47,12 @@ class SessionView:
         place: Place,
         *,
         model: Model,
-        sampling: Sampling,
+        asking: Asking,
         spend: Callable[[Usage], None],
     ) -> None:
         self._log = log
         self._session = place.lease.session
-        self._sampling = sampling
+        self._asking = asking
         self._reducer = Reducer(services, log, place, model=model, build=self._build, spend=spend)
 
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
@@ -57,4 +66,5 @@ class SessionView:
         return self._log.pending()
 
     def _build(self, tool_choice: ToolChoice = "auto") -> Request:
-        return next_request(self._log, session=self._session, sampling=self._sampling, tool_choice=tool_choice)
+        choice: ToolChoice = "none" if "none" in (tool_choice, self._asking.tool_choice) else "auto"
+        return next_request(self._log, session=self._session, sampling=self._asking.sampling, tool_choice=choice)

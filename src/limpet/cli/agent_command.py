@@ -41,7 +41,7 @@ def agent(
     agent_id: str,
     as_json: bool,
 ) -> int:
-    """Say something, print the answer. @FILE attaches a text or a picture.
+    """Say something, print the answer. @FILE attaches a text, picture, recording or document.
 
     Exit codes: 0 done, 2 nothing to work with, 3 the model failed, 4 the database failed, 130 stopped.
     """
@@ -73,7 +73,7 @@ async def _agent(
         talk = Talk(services, session, show, model=model)
         with talk.interruptible():
             await services.models.get(talk.conversation.model_reference())
-            attached = await attach(message, files, piped=piped, blobs=services.blobs)
+            attached = await attach(message, files, piped=piped, blobs=services.blobs, transcriber=services.studio)
             await talk.catch_up()
             code = await talk.say(attached.text, images=attached.images)
             await talk.tidy()

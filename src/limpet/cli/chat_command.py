@@ -15,14 +15,14 @@ from limpet.cli.ask import TerminalApprovals, can_ask
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.logs import without_secrets
-from limpet.cli.message import as_text
+from limpet.cli.message import as_text, attach, files_in
 from limpet.cli.talk import Talk
 from limpet.cli.terminal import readable, say, wrapped
 from limpet.cli.view import TerminalView
 from limpet.errors import LimpetError, StoreError
 
 LEAVE = ("exit", "quit", "/exit", "/quit")
-GREETING = "Talk to Limpet. /help lists commands, exit leaves, Ctrl-C stops an answer, Alt-Enter begins a new line."
+GREETING = "Talk to Limpet. /help lists commands, exit leaves, @FILE attaches, Ctrl-C stops an answer, Alt-Enter begins a line."
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,26 +56,33 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
                 talk.tidying() as tidy,
                 aclosing(_typed(history) if person else _piped()) as lines,
             ):
-                worst = await _converse(talk, lines, tidy=tidy)
+                worst = await _converse(talk, lines, person=person, tidy=tidy)
     return 0 if person else worst
 
 
-async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, tidy: Callable[[], None]) -> int:
-    """Say each line until there are no more, or one says so; gives the highest exit code."""
+async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, person: bool, tidy: Callable[[], None]) -> int:
+    """Say each line until there are no more, or one says so; gives the highest exit code.
+
+    Only a `person` can attach files: a text that is piped in may be anybody's.
+    """
     worst = 0
     async for line in lines:
         if line.strip() in LEAVE:
             break
         if line.strip():
-            worst = max(worst, await _say(talk, line))
+            worst = max(worst, await _say(talk, line, files_in(line) if person else []))
             tidy()
     return worst
 
 
-async def _say(talk: Talk, line: str) -> int:
-    """One message; what goes wrong with it is told, and the conversation goes on. Gives the exit code."""
+async def _say(talk: Talk, line: str, files: list[str]) -> int:
+    """One message with the files it names; what goes wrong with it is told, and the conversation goes on. Gives the exit code."""
     try:
-        return await talk.say(line)
+        if not files:
+            return await talk.say(line)
+        services = talk.services
+        said = await attach(line, files, piped="", blobs=services.blobs, transcriber=services.studio)
+        return await talk.say(said.text, images=said.images)
     except StoreError:
         raise
     except LimpetError as error:

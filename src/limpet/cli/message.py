@@ -12,13 +12,17 @@ from pathlib import Path
 from msgspec import Struct
 
 from limpet.cli.terminal import say
-from limpet.errors import InputError
+from limpet.errors import InputError, LimpetError, ModelError, UserError
 from limpet.types.content import Image
-from limpet.types.ports import Blobs
+from limpet.types.ports import Blobs, Transcriber
 
+RECORDINGS = frozenset((".flac", ".m4a", ".mp3", ".oga", ".ogg", ".opus", ".wav", ".webm"))
+DOCUMENTS = frozenset((".docx", ".epub", ".pdf", ".pptx", ".xls", ".xlsx"))
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 FILE_LIMIT = 20_000_000
-"""Bytes of one attached picture; 1,000,000 of a text."""
+TEXT_LIMIT = 1_000_000
+RECORDING_LIMIT = 500_000_000
+"""Bytes of one attached picture, text, recording. Services take far less of the last, and say so."""
 PATIENCE = 2.0
 """Seconds of silence on standard input after which we say what we wait for."""
 
@@ -57,26 +61,69 @@ def as_text(data: bytes, name: str) -> str:
         ) from None
 
 
-async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs) -> Attached:
-    """One message of all parts. Raises `InputError` for a file that cannot be taken."""
+def files_in(line: str) -> list[str]:
+    """The words `@FILE` of a line that name a file there is; all others are just words."""
+    words = [word for word in line.split() if word.startswith("@") and not line.startswith("/")]
+    return [word for word in words if Path(word[1:]).expanduser().is_file()]
+
+
+async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs, transcriber: Transcriber) -> Attached:
+    """One message of all parts. Raises `InputError` for a file that cannot be taken.
+
+    A recording or document that cannot be made text is not lost silently: the message says so, and the terminal too.
+    """
     parts = [words] if words.strip() else []
     if piped.strip():
         parts.append(piped if not parts else f"<stdin>\n{piped.rstrip()}\n</stdin>")
     images: list[Image] = []
     for name in files:
         path = Path(name.removeprefix("@")).expanduser()
-        data = _read(path)
-        if path.suffix.lower() in IMAGES:
-            images.append(Image(blob=await blobs.put(data), mime=IMAGES[path.suffix.lower()], name=path.name))
+        ending = path.suffix.lower()
+        if ending in IMAGES:
+            data = read_file(path, limit=FILE_LIMIT)
+            images.append(Image(blob=await blobs.put(data), mime=IMAGES[ending], name=path.name))
+        elif ending in RECORDINGS:
+            parts.append(await _heard(path, transcriber))
+        elif ending in DOCUMENTS:
+            parts.append(await _document(path))
         else:
-            parts.append(f'<file name="{path.name}">\n{as_text(data, str(path)).rstrip()}\n</file>')
+            text = as_text(read_file(path, limit=TEXT_LIMIT), str(path))
+            parts.append(f'<file name="{path.name}">\n{text.rstrip()}\n</file>')
     if not parts and not images:
         raise InputError("There is nothing to say.", hint='Use limpet agent -m "…", or pipe a text in.')
     return Attached(text="\n\n".join(parts), images=tuple(images))
 
 
-def _read(path: Path) -> bytes:
-    limit = FILE_LIMIT if path.suffix.lower() in IMAGES else 1_000_000
+async def _heard(path: Path, transcriber: Transcriber) -> str:
+    """What is said in a recording, or why that is not known."""
+    data = read_file(path, limit=RECORDING_LIMIT)
+    try:
+        text = await transcriber.transcribe(data, name=path.name)
+    except (ModelError, UserError) as error:
+        return _left_out(f"audio {path.name}", error)
+    return f"[audio {path.name}, transcribed] {text or '(nothing is said in it)'}"
+
+
+async def _document(path: Path) -> str:
+    """The text of a document, or why there is none."""
+    from limpet.tools.documents import document_text  # rare
+
+    data = read_file(path, limit=FILE_LIMIT)
+    try:
+        text = await document_text(data, path.name)
+    except InputError as error:
+        return _left_out(path.name, error)
+    return f'<file name="{path.name}" form="converted to Markdown">\n{text}\n</file>'
+
+
+def _left_out(what: str, error: LimpetError) -> str:
+    """Tells the user; gives what the model is told."""
+    say(f"warning: {error.present()}", error=True)
+    return f"[{what} was attached, but its content could not be had: {error}]"
+
+
+def read_file(path: Path, *, limit: int) -> bytes:
+    """The bytes of a file. Raises `InputError` when it is none, or has more than `limit` bytes."""
     try:
         if not path.is_file():
             hint = 'To say something: limpet agent -m "…"; what stands alone is a file to attach.'

@@ -19,12 +19,14 @@ from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.cli.view import TerminalView
+from limpet.config.load import load_settings
 from limpet.config.write import set_values, unset_value
 from limpet.errors import InputError, LimpetError, UnreachableError, UpstreamError, UserError
 from limpet.llm.choose import ModelSettings, ProviderSettings, choose
 from limpet.llm.configured import model_settings
 from limpet.llm.local import models_at
 from limpet.llm.profiles import profile_of, services
+from limpet.llm.purposes import with_model
 from limpet.store import usage
 from limpet.types.content import Text
 from limpet.types.event import Done, Notice
@@ -69,6 +71,10 @@ def list_models(invocation: Invocation, provider: str) -> None:
         say(error.present())
     say("\nProviders:")
     say(pairs((name, about(name, settings, os.environ)) for name in services()))
+    purposes = load_settings(invocation.home().config, os.environ).settings.models.purposes
+    if models_for := [(name, model) for name in with_model() if (model := getattr(purposes, name).model)]:
+        say("\nFor:")
+        say(pairs(models_for))
     if settings.aliases:
         say("\nShort names:")
         say(pairs(settings.aliases.items()))
@@ -113,10 +119,15 @@ async def _answer(model: Model, view: TerminalView) -> tuple[Done, float]:
 
 @models.command("set")
 @click.argument("reference")
+@click.option("--for", "purpose", type=click.Choice(with_model()), help="Only for this, not for the chat.")
 @click.pass_obj
-def set_model(invocation: Invocation, reference: str) -> None:
+def set_model(invocation: Invocation, reference: str, *, purpose: str | None) -> None:
     """Use REFERENCE (provider/model or a short name) from now on. Nothing is asked of the service."""
     choice = asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
+    if purpose:
+        set_values(invocation.home().config, {("models", "purposes", purpose, "model"): reference})
+        say(f"From now on, for {purpose}: {choice.profile.reference}.")
+        return
     set_values(invocation.home().config, {("agent", "model"): reference})
     say(f"From now on: {choice.profile.reference}.")
     if os.environ.get("LIMPET_MODEL"):

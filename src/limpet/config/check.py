@@ -126,8 +126,18 @@ def from_text(key: Key, text: str) -> object:
         raise ValueError(plain(str(error), kind)) from None
 
 
+MOVED = {
+    "llm.temperature": "models.purposes.chat.temperature",
+    "llm.max_tokens": "models.purposes.chat.max_tokens",
+    "llm.thinking": "models.purposes.chat.thinking",
+}
+"""Settings that have another name now."""
+
+
 def nearest(key: Key) -> str:
     """The known key that `key` is probably meant to be, as text; empty when none is near."""
+    if moved := MOVED.get(dotted(key)):
+        return moved
     import difflib  # only for mistakes: 5 ms
 
     known = [name for name, _ in known_keys(Settings, "")]

@@ -49,6 +49,69 @@ class ProviderSettings(Struct, frozen=True):
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
+class ChatPurpose(Struct, frozen=True):
+    """How requests of a conversation are made; None is the provider's own. Their model is `agent.model`."""
+
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    max_tokens: Count | None = None
+    tool_choice: Literal["auto", "none"] | None = None
+    thinking: Literal["off", "low", "medium", "high"] | None = None
+
+
+class Purpose(ChatPurpose, frozen=True):
+    """How requests of another purpose are made; what is empty or None is as for the chat."""
+
+    model: str = ""
+
+
+class EmbeddingPurpose(Struct, frozen=True):
+    model: str = ""
+
+
+class TranscriptionPurpose(Struct, frozen=True):
+    """`model` is asked, or `command` is run: `{file}` stands for the recording, `{output}` for a file it writes.
+
+    `language` is a code such as `de`, empty = found out. `timeout` is for the command, in seconds.
+    """
+
+    model: str = ""
+    command: tuple[str, ...] = ()
+    timeout: Seconds = 300.0
+    language: str = ""
+    temperature: Annotated[float, Meta(ge=0, le=1)] | None = None
+
+
+class SpeechPurpose(Struct, frozen=True):
+    """`voice` empty = the service's usual one."""
+
+    model: str = ""
+    voice: str = ""
+    format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = "mp3"
+
+
+class ImagePurpose(Struct, frozen=True):
+    """`size` is `WIDTHxHEIGHT`, `quality` a word of the service; empty = what the service does by itself."""
+
+    model: str = ""
+    size: str = ""
+    quality: str = ""
+
+
+class PurposeSettings(Struct, frozen=True):
+    """What models are used for, each with a model and settings of its own."""
+
+    chat: ChatPurpose = ChatPurpose()
+    summary: Purpose = Purpose()
+    heartbeat: Purpose = Purpose()
+    cron: Purpose = Purpose()
+    subagent: Purpose = Purpose()
+    vision: Purpose = Purpose()
+    embedding: EmbeddingPurpose = EmbeddingPurpose()
+    transcription: TranscriptionPurpose = TranscriptionPurpose()
+    speech: SpeechPurpose = SpeechPurpose()
+    image: ImagePurpose = ImagePurpose()
+
+
 class ModelsSettings(Struct, frozen=True):
     """`fallbacks` are models (`provider/model`) that stand in, in their order, when the usual one cannot answer.
 
@@ -59,6 +122,7 @@ class ModelsSettings(Struct, frozen=True):
     fallbacks: tuple[str, ...] = ()
     replace_chosen: bool = False
     aliases: dict[str, str] = field(default_factory=dict[str, str])
+    purposes: PurposeSettings = PurposeSettings()
 
 
 class BudgetSettings(Struct, frozen=True):
@@ -142,9 +206,6 @@ class LlmSettings(Struct, frozen=True):
     idle: Seconds = 60.0
     total: Seconds = 600.0
     local_factor: Amount = 5.0
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    max_tokens: Count | None = None
-    thinking: Literal["off", "low", "medium", "high"] | None = None
 
 
 class Settings(Struct, frozen=True):

@@ -9,10 +9,20 @@ from limpet.tools.files_edit import edit_file
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
+from limpet.types.ports import ImageMaker
 
 
-def builtin(*, sandbox: Sandbox, settings: ExecSettings | None = None, tiny: bool = False) -> tuple[FunctionTool, ...]:
-    """All of them by name; `tiny` tells them in the shortest words, for small windows."""
+def builtin(
+    *,
+    sandbox: Sandbox,
+    settings: ExecSettings | None = None,
+    images: ImageMaker | None = None,
+    tiny: bool = False,
+) -> tuple[FunctionTool, ...]:
+    """All of them by name, `make_image` only with something that makes `images`.
+
+    `tiny` tells them in the shortest words, for small windows.
+    """
     tools = (
         delete_path,
         edit_file,
@@ -20,7 +30,16 @@ def builtin(*, sandbox: Sandbox, settings: ExecSettings | None = None, tiny: boo
         find_files,
         grep,
         list_dir,
+        *_pictures(images),
         read_file,
         write_file,
     )
     return tuple(one.tiny() for one in tools) if tiny else tools
+
+
+def _pictures(images: ImageMaker | None) -> tuple[FunctionTool, ...]:
+    if images is None:
+        return ()
+    from limpet.tools.make_image import make_image  # only where it is configured
+
+    return (make_image(images),)

@@ -218,6 +218,46 @@ class Policy(Protocol):
         ...
 
 
+class Media(Struct, frozen=True):
+    """Sound or a picture: its bytes and what kind they are."""
+
+    data: bytes
+    mime: str
+
+
+class Transcriber(Protocol):
+    """Called for recordings that people attach; provided by `llm.media`.
+
+    All three raise `InputError` for what cannot be done, also when none is configured, `ModelError` and `BudgetError`;
+    `session` is what pays.
+    """
+
+    @property
+    def can_transcribe(self) -> bool:
+        """Whether one is configured."""
+        ...
+
+    async def transcribe(self, data: bytes, *, name: str, session: str = "") -> str:
+        """What is said in a recording; empty where nothing is. `name` is its file name."""
+        ...
+
+
+class Speaker(Protocol):
+    """Called to speak a text; provided by `llm.media`."""
+
+    async def speak(self, text: str, *, format: str = "", session: str = "") -> Media:
+        """`format` is such as `mp3`, empty = as set."""
+        ...
+
+
+class ImageMaker(Protocol):
+    """Called to make a picture; provided by `llm.media`."""
+
+    async def make_image(self, prompt: str, *, size: str = "", session: str = "") -> Media:
+        """`size` is `WIDTHxHEIGHT`, empty = as set."""
+        ...
+
+
 class Rests(Protocol):
     """Called by `llm.failover` for credentials and services that just failed; provided by `store.rests`."""
 

@@ -4,6 +4,7 @@ from limpet.testing.fakes import faults
 from limpet.testing.fakes.anthropic import FakeAnthropic
 from limpet.testing.fakes.bedrock import FakeBedrock
 from limpet.testing.fakes.gemini import FakeGemini
+from limpet.testing.fakes.media import FakeMedia
 from limpet.testing.fakes.openai import FakeAzure, FakeOpenAI
 from limpet.testing.fakes.responses import FakeResponses
 from limpet.testing.fakes.script import Call, Reply, Rules, Seen, load_script
@@ -14,6 +15,7 @@ __all__ = [
     "FakeAzure",
     "FakeBedrock",
     "FakeGemini",
+    "FakeMedia",
     "FakeOpenAI",
     "FakeResponses",
     "Reply",

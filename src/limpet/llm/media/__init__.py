@@ -1,0 +1,1 @@
+"""Sound and pictures over OpenAI-compatible endpoints: transcription, speech, images."""

@@ -1,0 +1,24 @@
+"""The child process that reads one document: `python -m limpet.tools.document_child FILE` prints its text."""
+
+from __future__ import annotations
+
+import resource
+import sys
+
+MEMORY = 4 << 30
+"""Bytes of address space: a document made to exhaust memory ends this process, not the agent."""
+
+
+def main() -> None:
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    from markitdown import MarkItDown
+
+    text = MarkItDown(enable_plugins=False).convert_local(sys.argv[1]).text_content
+    if "\0" in text:  # what cannot be read as what it seems to be is given out as if it were text
+        sys.exit("the file is damaged")
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    main()
