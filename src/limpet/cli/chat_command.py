@@ -22,7 +22,7 @@ from limpet.cli.view import TerminalView
 from limpet.errors import LimpetError, StoreError
 
 LEAVE = ("exit", "quit", "/exit", "/quit")
-GREETING = "Talk to Limpet. /help lists commands, exit leaves, @FILE attaches, Ctrl-C stops an answer, Alt-Enter begins a line."
+GREETING = "Talk to Limpet. /help lists commands, @FILE attaches, exit leaves, Ctrl-C stops, Alt-Enter begins a line."
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +76,7 @@ async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, person: boo
 
 
 async def _say(talk: Talk, line: str, files: list[str]) -> int:
-    """One message with the files it names; what goes wrong with it is told, and the conversation goes on. Gives the exit code."""
+    """One message with its files; what goes wrong is told, and the conversation goes on. Gives the exit code."""
     try:
         if not files:
             return await talk.say(line)

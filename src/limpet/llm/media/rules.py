@@ -1,6 +1,6 @@
 """What is particular about models for sound and pictures, as data in `rules.json`: limits, voices, sizes, prices.
 
-Prices are list prices of the providers' pages as of 2026; what is not there is not known.
+Prices are list prices of 2025, not checked against the providers' pages since; one that is missing is not known.
 """
 
 from __future__ import annotations
