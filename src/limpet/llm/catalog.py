@@ -60,11 +60,15 @@ class Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
     def over(self, below: Facts) -> Facts:
         """These facts, and those of `below` where these say nothing."""
-        empty = Facts()
-        said = {
-            name: value for name in self.__struct_fields__ if (value := getattr(self, name)) != getattr(empty, name)
-        }
-        return structs.replace(below, **said)
+        return Facts(
+            window=self.window or below.window,
+            max_output=self.max_output or below.max_output,
+            input=self.input or below.input,
+            output=self.output or below.output,
+            thinking=below.thinking if self.thinking is None else self.thinking,
+            price=below.price if self.price is None else self.price,
+            source=self.source or below.source,
+        )
 
 
 class Book(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -162,21 +162,20 @@ class _Sources:
         if provider == "custom" and own.model and not own.base_url:
             return await _referenced(own.model, self._settings, env=self._env)
         if own.model:
-            return self.profile(provider, own.model), own.api_key
-        if service is not None and service.default and (not elsewhere or provider == "anthropic"):
-            return self.profile(provider, service.default), own.api_key
-        base_url = own.base_url or (service.base_url if service else "")
-        return self.profile(
-            provider, await _listed(provider, base_url, key=own.api_key), base_url=base_url
-        ), own.api_key
+            model = own.model
+        elif service is not None and service.default and (not elsewhere or provider == "anthropic"):
+            model = service.default
+        else:
+            base_url = own.base_url or (service.base_url if service else "")
+            model = await _listed(provider, base_url, key=own.api_key)
+        return self.profile(provider, model, own=own), own.api_key
 
-    def profile(self, provider: str, model: str, *, base_url: str = "") -> Profile:
+    def profile(self, provider: str, model: str, *, own: ProviderSettings) -> Profile:
         """The profile of `model` with what the configuration says of its provider."""
-        own = self.of(provider)
         profile = profile_of(
             provider,
             model,
-            base_url=base_url or own.base_url,
+            base_url=own.base_url,
             window=own.window,
             wire=own.wire,
             catalog=self._settings.catalog,
