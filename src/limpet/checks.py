@@ -39,7 +39,7 @@ async def check_model(situation: Situation) -> list[Finding]:
         return [Finding("model", "broken", str(error), error.hint)]
     profile = choice.profile
     findings = [Finding("model", "ok", choice.reason)]
-    told = await true_window(profile) if profile.local and profile.wire != "embedded" else 0
+    told = await true_window(profile, key=choice.key) if profile.local and profile.wire != "embedded" else 0
     if told and profile.window and told < profile.window:
         remedy = f"Raise it in the server (Ollama: OLLAMA_CONTEXT_LENGTH={profile.window}), or set the smaller one."
         findings.append(

@@ -13,7 +13,7 @@ import pytest
 from limpet import errors
 from limpet.cli import COMMANDS
 from limpet.config import check
-from limpet.config.schema import ProviderSettings, Settings
+from limpet.config.schema import FactSettings, ModelsSettings, ProviderSettings, Settings
 from limpet.config.table import is_table, leaves
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,7 +77,8 @@ def test_every_setting_is_documented_with_its_default() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]*)` \|", (ROOT / "docs/config.md").read_text("utf-8"), re.MULTILINE)
     defaults = {name: value for name, value in rows if name != "env:NAME"}
     assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
-    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}))
+    models = ModelsSettings(catalog={"<name>": FactSettings()})
+    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}, models=models))
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
     assert {**real, "providers.<name>.headers": "{}", "models.aliases": "{}"} == defaults

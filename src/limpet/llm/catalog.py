@@ -20,6 +20,8 @@ from limpet.types.profile import Price
 log = logging.getLogger(__name__)
 
 SHIPPED = Path(__file__).with_name("catalog.json")
+FETCHED = "catalog.json"
+"""The name of the fetched catalog in the home."""
 _MICRO = 1_000_000
 _DATED = re.compile(r"(?:[-@](?:\d{8}|\d{4}-\d\d-\d\d|\d{4}|latest))?(?:-v\d+)?(?::\w+)?$")
 
@@ -124,8 +126,11 @@ def _in(shelf: _Shelf, provider: str, model: str) -> Facts | None:
     models = shelf.models.get(provider)
     if not models:
         return None
-    low = _DATED.sub("", model.lower())
-    raw = models.get(model) or models.get(model.lower()) or models.get(low) or models.get(low.replace(".", "-"))
+    raw = models.get(model)
+    if raw is None:
+        undated = _DATED.sub("", model.lower())
+        wanted = (model.lower(), undated, undated.replace(".", "-"))
+        raw = next((one for name, one in models.items() if name.lower() in wanted), None)
     try:
         return msgspec.json.decode(raw, type=Facts) if raw is not None else None
     except msgspec.DecodeError as error:
