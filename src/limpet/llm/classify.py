@@ -85,9 +85,7 @@ OVERFLOW: dict[str, tuple[Sign, ...]] = {
         Sign(message=r"The decoder prompt \(length \d+\) is longer than the maximum model length of ([\d,]+)"),
     ),
     "sglang": (
-        Sign(
-            message=r"(?:Input validation error: )?The input \([\d,]+ tokens\) is longer than the model's context length \(([\d,]+)"
-        ),
+        Sign(message=r"The input \([\d,]+ tokens\) is longer than the model's context length \(([\d,]+)"),
         Sign(message=r"Requested token count exceeds the model's maximum context length of ([\d,]+) tokens"),
     ),
     **dict.fromkeys(
