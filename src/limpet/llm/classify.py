@@ -100,7 +100,7 @@ OVERFLOW: dict[str, tuple[Sign, ...]] = {
         (Sign(message=r"invalid params, context window exceeds limit", statuses=(400, 200)),),
     ),
     "mistral": (
-        Sign(message=r"Prompt contains [\d,]+ tokens.{0,80}too large for model with ([\d,]+) maximum context length"),
+        Sign(message=r"Prompt contains [\d,]+ tokens.{0,80}too large for model with ([\d,]+) maximum context"),
     ),
     "groq": (Sign(message=r"Please reduce the length of the messages or completion"),),
     "xai": (Sign(message=r"This model's maximum prompt length is ([\d,]+)"),),

@@ -63,11 +63,9 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if request.system:
         pieces.insert(0, to_json({"role": "system", "content": request.system}))
     head: dict[str, object] = {"model": profile.model}
-    tail: dict[str, object] = {**profile.extra}
-    if profile.streaming:
-        tail["stream"] = True
-        if profile.stream_usage:
-            tail["stream_options"] = {"include_usage": True}
+    tail: dict[str, object] = {**profile.extra, "stream": profile.streaming}
+    if profile.streaming and profile.stream_usage:
+        tail["stream_options"] = {"include_usage": True}
     if profile.tools and (offered := offer_of(request.tools, profile).tools):
         head["tools"] = [_tool(tool) for tool in offered]
         if request.tool_choice == "none":
