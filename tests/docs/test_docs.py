@@ -15,6 +15,7 @@ from limpet.cli import COMMANDS
 from limpet.config import check
 from limpet.config.schema import FactSettings, ModelsSettings, ProviderSettings, Settings
 from limpet.config.table import is_table, leaves
+from limpet.llm.profiles import services
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -101,3 +102,15 @@ def test_the_docs_name_only_commands_that_exist() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     known = {*COMMANDS, "chat", "agent", "sessions", "context", "models", "usage"}
     assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
+
+
+def test_the_table_of_providers_is_that_of_the_data() -> None:
+    text = (ROOT / "docs/models.md").read_text("utf-8")
+    table = text.partition("## Providers")[2].partition("## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+?) \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    none = "none"
+    expected = [
+        (name, one.name, f"`{one.key_env}`" if one.key_env else none, f"`{one.default}`" if one.default else none)
+        for name, one in services().items()
+    ]
+    assert rows == expected

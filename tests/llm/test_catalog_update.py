@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from aiohttp import web
 
 from limpet.errors import InputError
 from limpet.llm.catalog import Book, Dollars, Facts
@@ -131,3 +132,24 @@ def test_a_file_may_not_be_endless(tmp_path: Path):
         file.truncate(MOST_BYTES + 1)
     with pytest.raises(InputError, match="larger than 32 MB"):
         asyncio.run(load(str(path)))
+
+
+def test_an_address_is_read_and_a_refusal_is_said():
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=b"data") if request.path == "/api.json" else web.Response(status=404)
+
+    async def run():
+        app = web.Application()
+        app.router.add_get("/{path:.*}", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            assert await load(f"{root}/api.json") == b"data"
+            with pytest.raises(InputError, match="answered 404"):
+                await load(f"{root}/other")
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(run())
