@@ -49,6 +49,15 @@ def test_an_address_that_is_none_is_refused_with_the_reason(tmp_path: Path) -> N
     assert ended.code == 0
 
 
+def test_a_wrong_address_is_never_written(tmp_path: Path) -> None:
+    asked = ("onboard", "--yes", "--provider", "custom", "--base-url", "ftp://x", "--model", "m")
+    for arguments in (asked, ("config", "set", "providers.lab.base_url", "ftp://x")):
+        ended = run(tmp_path, *arguments)
+        assert ended.code == 2
+        assert "an address that begins with http:// or https://" in ended.err
+    assert not (tmp_path / "config.toml").exists()
+
+
 def test_half_a_price_is_refused(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[models.catalog."lab/m"]\nprice = { input = 1 }\n')
     ended = run(tmp_path, "models", "list")

@@ -14,7 +14,7 @@ Amount = Annotated[float, Meta(gt=0)]
 Money = Annotated[float, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=0)]
 Address = Annotated[
-    str, Meta(pattern=r"^\s*$|^https?://[^\s/]", description="an address that begins with http:// or https://")
+    str, Meta(pattern=r"^\s*$|^(?i:https?)://[^\s/]", description="an address that begins with http:// or https://")
 ]
 
 

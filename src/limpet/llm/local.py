@@ -21,6 +21,8 @@ from limpet.types.profile import Profile
 T = TypeVar("T")
 PROBE_SECONDS = 0.5
 OLLAMA_DEFAULT_WINDOW = 4_096
+CUTS_SILENTLY = ("ollama",)
+"""Servers that drop the beginning of what does not fit, without a word."""
 _RAISE = {
     "ollama": "set OLLAMA_CONTEXT_LENGTH for the server, or `num_ctx` in the model's Modelfile",
     "lmstudio": "load the model with a larger context length",
