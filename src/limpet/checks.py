@@ -12,7 +12,7 @@ from limpet.config.load import load_settings
 from limpet.errors import LimpetError
 from limpet.llm.choose import choose
 from limpet.llm.configured import model_settings
-from limpet.llm.local import true_window
+from limpet.llm.local import CUTS_SILENTLY, true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
 from limpet.store.migrations import MIGRATIONS
@@ -39,12 +39,16 @@ async def check_model(situation: Situation) -> list[Finding]:
         return [Finding("model", "broken", str(error), error.hint)]
     profile = choice.profile
     findings = [Finding("model", "ok", choice.reason)]
-    told = await true_window(profile) if profile.local and profile.wire != "embedded" else 0
+    told = await true_window(profile, key=choice.key) if profile.local and profile.wire != "embedded" else 0
     if told and profile.window and told < profile.window:
         remedy = f"Raise it in the server (Ollama: OLLAMA_CONTEXT_LENGTH={profile.window}), or set the smaller one."
         findings.append(
             Finding("window", "broken", f"the server gives {told} tokens, {profile.window} are configured", remedy)
         )
+    elif told and profile.provider in CUTS_SILENTLY and tier_for(told) == "tiny":
+        remedy = "Raise it for the server: OLLAMA_CONTEXT_LENGTH=32768, or `num_ctx` in the model's Modelfile."
+        what = f"{told} tokens; the server drops what does not fit without saying so, so the prompt is the tiny one"
+        findings.append(Finding("window", "warning", what, remedy))
     elif window := told or profile.window:
         findings.append(Finding("window", "ok", f"{window} tokens, so the prompt is the {tier_for(window)} one"))
     return findings

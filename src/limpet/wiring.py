@@ -143,7 +143,7 @@ class ModelShelf:
         return [candidate for one in choices for candidate in await self._with_keys(one)]
 
     async def _with_keys(self, choice: Choice) -> list[Candidate]:
-        profile, warning = await checked(choice.profile)
+        profile, warning = await checked(choice.profile, key=choice.key)
         if warning:
             self._emit(Notice(warning, level="warning"))
         own = self._settings.providers.get(profile.provider, ProviderSettings())

@@ -9,8 +9,9 @@ from pathlib import Path
 import apsw
 import msgspec
 import pytest
+from aiohttp import web
 
-from limpet.checks import check_database
+from limpet.checks import check_database, check_model
 from limpet.cli import run
 from limpet.cli.doctor import (
     CHECKS,
@@ -22,7 +23,7 @@ from limpet.cli.doctor import (
     check_workspace,
     examine,
 )
-from limpet.config.paths import Home
+from limpet.config.paths import Home, find_home
 from limpet.errors import SandboxError
 
 EXTRA = f"{__name__}:check_extra"
@@ -154,3 +155,30 @@ def test_a_database_of_a_newer_limpet_is_told(tmp_path: Path) -> None:
     connection.close()
     (finding,) = findings(check_database, tmp_path)
     assert (finding.level, "newer Limpet" in finding.text, bool(finding.remedy)) == ("broken", True, True)
+
+
+def test_a_server_that_drops_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    answers = {
+        "/v1/models": {"data": [{"id": "qwen3"}]},
+        "/api/show": {"parameters": "", "model_info": {"qwen3.context_length": 40_960}},
+    }
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response(answers[request.path]) if request.path in answers else web.Response(status=404)
+
+    async def main() -> list[Finding]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            environ = {"HOME": str(tmp_path), "OLLAMA_HOST": f"127.0.0.1:{runner.addresses[0][1]}"}
+            return await check_model(Situation(home=find_home(environ), environ=environ))
+        finally:
+            await runner.cleanup()
+
+    model, window = asyncio.run(main())
+    assert (model.level, window.level) == ("ok", "warning")
+    assert "4096 tokens; the server drops what does not fit" in window.text
+    assert "OLLAMA_CONTEXT_LENGTH" in window.remedy

@@ -59,7 +59,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_list_says_which_is_used_and_which_could_be(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert limpet("models", "list") == 0
     out = capsys.readouterr().out
-    assert "openai      OpenAI; OPENAI_API_KEY is set" in out
+    assert "openai          OpenAI; OPENAI_API_KEY is set" in out
     assert "needs ANTHROPIC_API_KEY" in out
 
 

@@ -13,8 +13,9 @@ import pytest
 from limpet import errors
 from limpet.cli import COMMANDS
 from limpet.config import check
-from limpet.config.schema import ProviderSettings, ResetSettings, Settings
+from limpet.config.schema import FactSettings, ModelsSettings, ProviderSettings, ResetSettings, Settings
 from limpet.config.table import is_table, leaves
+from limpet.llm.profiles import services
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -77,7 +78,8 @@ def test_every_setting_is_documented_with_its_default() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]*)` \|", (ROOT / "docs/config.md").read_text("utf-8"), re.MULTILINE)
     defaults = {name: value for name, value in rows if name != "env:NAME"}
     assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
-    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}))
+    models = ModelsSettings(catalog={"<name>": FactSettings()})
+    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}, models=models))
     assert isinstance(table, dict)
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
     assert is_table(table)
@@ -102,3 +104,15 @@ def test_the_docs_name_only_commands_that_exist() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     known = {*COMMANDS, "chat", "agent", "sessions", "context", "models", "usage", "media"}
     assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
+
+
+def test_the_table_of_providers_is_that_of_the_data() -> None:
+    text = (ROOT / "docs/models.md").read_text("utf-8")
+    table = text.partition("## Providers")[2].partition("## ")[0]
+    rows = re.findall(r"^\| `([\w-]+)` \| (.+?) \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    none = "none"
+    expected = [
+        (name, one.name, f"`{one.key_env}`" if one.key_env else none, f"`{one.default}`" if one.default else none)
+        for name, one in services().items()
+    ]
+    assert rows == expected

@@ -7,7 +7,7 @@ import pytest
 from limpet.errors import ConfigError, NoModelError, UnreachableError
 from limpet.llm.build import build
 from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose, ollama_url
-from limpet.llm.profiles import profile_of
+from limpet.llm.profiles import profile_of, services
 from limpet.testing.fakes import FakeAnthropic, FakeOpenAI, Reply
 from limpet.testing.wires import answer_of, ask
 from limpet.types.profile import Profile
@@ -64,6 +64,31 @@ def test_who_decides(env, settings, named, reference, key):
     assert (choice.profile.reference, choice.key) == (reference, key)
     assert reference in choice.reason
     assert "LIMPET_MODEL" in choice.reason
+
+
+@pytest.mark.parametrize("name", [name for name, one in services().items() if one.auto and one.default])
+def test_the_key_of_any_provider_is_enough(name: str):
+    service = services()[name]
+    choice = pick({service.key_env: "k"})
+    assert (choice.profile.reference, choice.key) == (f"{name}/{service.default}", "k")
+    assert service.key_env in choice.reason
+
+
+def test_of_several_keys_the_first_row_decides():
+    env = {"GEMINI_API_KEY": "g", "XAI_API_KEY": "x", "GITHUB_TOKEN": "t"}
+    assert pick(env).profile.reference == "gemini/gemini-3.8-flash"
+
+
+def test_a_token_that_is_there_for_other_reasons_chooses_nothing():
+    with pytest.raises(NoModelError):
+        pick({"GITHUB_TOKEN": "t"}, find=nobody)
+    assert pick({"GITHUB_TOKEN": "t", "LIMPET_MODEL": "github/openai/gpt-4.1"}).key == "t"
+
+
+def test_what_the_configuration_says_of_a_provider_is_used():
+    own = ProviderSettings(base_url="https://lab.test/v1", streaming=False, wire="openai_responses")
+    profile = pick(settings=ModelSettings(model="lab/m", providers={"lab": own})).profile
+    assert (profile.streaming, profile.wire, profile.base_url) == (False, "openai_responses", "https://lab.test/v1")
 
 
 def test_addresses_come_from_the_environment_too():

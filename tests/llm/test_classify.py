@@ -173,3 +173,30 @@ def test_a_date_to_wait_for():
 )
 def test_an_error_inside_a_200(value: object, kind: type[LimpetError]):
     assert type(error_inside(value, provider="openai")) is kind
+
+
+LENGTH = "Please reduce the length of the messages or completion."
+WORDS = [
+    ("moonshot", 400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 3)", 262_144),
+    ("qwen-cn", 400, "Range of input length should be [1, 129024]", 129_024),
+    ("minimax", 400, "invalid params, context window exceeds limit (2013)", 0),
+    (
+        "mistral",
+        400,
+        "Prompt contains 9 tokens and 0 draft tokens, too large for model with 8 maximum context",
+        8,
+    ),
+    ("groq", 400, LENGTH, 0),
+    ("xai", 400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens.", 131_072),
+    ("cerebras", 400, f"{LENGTH} Current length is 9000 while limit is 8192", 8_192),
+    ("fireworks", 400, "The prompt is too long: 1200012, model maximum context length: 1048573", 1_048_573),
+    ("github", 413, "Request body too large for gpt-4.1 model. Max size: 8000 tokens.", 8_000),
+    ("sglang", 400, "The input (9000 tokens) is longer than the model's context length (8192 tokens).", 8_192),
+]
+
+
+@pytest.mark.parametrize(("provider", "status", "message", "limit"), WORDS, ids=[row[0] for row in WORDS])
+def test_windows_are_learned_from_the_words_of_each_provider(provider: str, status: int, message: str, limit: int):
+    found = error(status, {"error": {"message": message}}, provider=provider)
+    assert isinstance(found, ContextOverflowError)
+    assert found.limit == limit

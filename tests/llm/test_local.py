@@ -95,3 +95,23 @@ def test_a_smaller_true_window_is_used_and_told():
     assert "OLLAMA_CONTEXT_LENGTH" in told
     assert (same.window, silent) == (4096, "")
     assert asyncio.run(checked(profile_of("openai", "gpt-4o")))[1] == ""
+
+
+def test_a_server_of_no_known_kind_is_asked_in_all_ways():
+    listed = {"/v1/models": {"data": [{"id": "m", "max_model_len": 7_000}]}}
+    assert window("lab", listed) == 7_000
+    assert window("sglang", listed) == 7_000
+    assert window("lab", {"/props": {"default_generation_settings": {"n_ctx": 6_000}}}) == 6_000
+    assert window("lab", {"/api/v0/models": {"data": [{"id": "m", "max_context_length": 5_000}]}}) == 5_000
+    assert window("lab", {"/api/show": SHOW}) == 8_192
+    assert window("lab", {}) == 0
+
+
+def test_a_server_that_tells_nothing_gets_an_assumed_window():
+    async def run():
+        async with server({}) as root:
+            return await checked(profile_of("lab", "m", base_url=f"{root}/v1"))
+
+    profile, told = asyncio.run(run())
+    assert profile.window == 32_768
+    assert "lab/m is not known: 32,768 tokens are assumed" in told

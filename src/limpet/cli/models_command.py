@@ -10,29 +10,29 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 
 import click
 
 from limpet.cli.door import Entrance, Nobody, opener
-from limpet.cli.group import Invocation
+from limpet.cli.group import WORDS, Invocation
+from limpet.cli.models_list import about, at_hand, known, offers
+from limpet.cli.models_update import update
 from limpet.cli.terminal import pairs, say
 from limpet.cli.view import TerminalView
 from limpet.config.load import load_settings
 from limpet.config.write import set_values, unset_value
-from limpet.errors import InputError, LimpetError, UnreachableError, UpstreamError, UserError
-from limpet.llm.choose import ModelSettings, ProviderSettings, choose
+from limpet.errors import InputError, LimpetError, UpstreamError, UserError
+from limpet.llm.choose import ModelSettings, choose
 from limpet.llm.configured import model_settings
-from limpet.llm.local import models_at
-from limpet.llm.profiles import profile_of, services
+from limpet.llm.profiles import services
 from limpet.llm.purposes import with_model
 from limpet.store import usage
 from limpet.types.content import Text
 from limpet.types.event import Done, Notice
 from limpet.types.message import Request, UserMessage
 from limpet.types.ports import Model
-from limpet.types.profile import Profile
 
 QUESTION = UserMessage((Text("Say OK."),))
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -50,19 +50,21 @@ def models() -> None:
     """What can be done about models."""
 
 
+models.add_command(update)
+
+
 @models.command("list")
-@click.argument("provider", default="")
+@click.argument("provider", type=WORDS, default="")
+@click.option("--all", "every", is_flag=True, help="What is known of the models of every provider.")
 @click.pass_obj
-def list_models(invocation: Invocation, provider: str) -> None:
-    """The model in use, the providers Limpet knows and which of them can be used, short names.
+def list_models(invocation: Invocation, provider: str, every: bool) -> None:
+    """The model in use, the providers and which of them can be used, what is known of their models, short names.
 
     With PROVIDER: the models it offers, asked of the service itself.
     """
     settings = model_settings_of(invocation)
     if provider:
-        offered = asyncio.run(offers(provider, settings, os.environ))
-        for line in offered:
-            say(line)
+        say(pairs(asyncio.run(offers(provider, settings, os.environ))))
         return
     try:
         choice = asyncio.run(choose(settings, os.environ))
@@ -75,13 +77,16 @@ def list_models(invocation: Invocation, provider: str) -> None:
     if models_for := [(name, model) for name in with_model() if (model := getattr(purposes, name).model)]:
         say("\nFor:")
         say(pairs(models_for))
+    if rows := known(settings, services() if every else at_hand(settings, os.environ)):
+        say("\nModels (window; dollars per million tokens in/out; what they take beside text):")
+        say(pairs(rows))
     if settings.aliases:
         say("\nShort names:")
         say(pairs(settings.aliases.items()))
 
 
 @models.command("test")
-@click.argument("reference", default="")
+@click.argument("reference", type=WORDS, default="")
 @click.pass_obj
 def test_model(invocation: Invocation, reference: str) -> None:
     """Ask a model one short question and say how it went. REFERENCE is provider/model or a short name."""
@@ -118,7 +123,7 @@ async def _answer(model: Model, view: TerminalView) -> tuple[Done, float]:
 
 
 @models.command("set")
-@click.argument("reference")
+@click.argument("reference", type=WORDS)
 @click.option("--for", "purpose", type=click.Choice(with_model()), help="Only for this, not for the chat.")
 @click.pass_obj
 def set_model(invocation: Invocation, reference: str, *, purpose: str | None) -> None:
@@ -135,8 +140,8 @@ def set_model(invocation: Invocation, reference: str, *, purpose: str | None) ->
 
 
 @models.command("alias")
-@click.argument("name")
-@click.argument("reference", default="")
+@click.argument("name", type=WORDS)
+@click.argument("reference", type=WORDS, default="")
 @click.pass_obj
 def alias(invocation: Invocation, name: str, reference: str) -> None:
     """Call REFERENCE (provider/model) NAME from now on; without REFERENCE the short name is forgotten."""
@@ -162,50 +167,6 @@ def install_local() -> None:
                 hint="Use another model: set a key such as OPENAI_API_KEY, or start a local server such as Ollama.",
             )
     say("The embedded model is installed. It is used when no other model is at hand.")
-
-
-def about(name: str, settings: ModelSettings, environ: Mapping[str, str]) -> str:
-    """Whether a provider can be used, in a few words."""
-    service = services()[name]
-    own = settings.providers.get(name)
-    if own and (own.api_key or own.base_url):
-        state = "configured"
-    elif service.key_env and environ.get(service.key_env):
-        state = f"{service.key_env} is set"
-    elif service.keyless:
-        state = "needs no key"
-    else:
-        state = f"needs {service.key_env}"
-    return f"{service.name}; {state}" + (f"; usually {service.default}" if service.default else "")
-
-
-async def offers(provider: str, settings: ModelSettings, environ: Mapping[str, str]) -> list[str]:
-    """The models a provider offers, a line each with what is known of them. Raises `UserError`, `ModelError`."""
-    service = services().get(provider)
-    own = settings.providers.get(provider, ProviderSettings())
-    base_url = (
-        own.base_url or (environ.get(service.url_env, "") if service else "") or (service.base_url if service else "")
-    )
-    key = own.api_key or (environ.get(service.key_env, "") if service else "")
-    if not base_url:
-        known = ", ".join(services())
-        raise InputError(f"{provider} is no provider Limpet knows.", hint=f"There are: {known}.")
-    try:
-        names = await models_at(base_url, key=key)
-    except OSError as error:
-        raise UnreachableError(f"cannot reach {base_url}: {error}", provider=provider) from error
-    if not names:
-        raise UnreachableError(f"{base_url} lists no models", provider=provider, hint="Check the key and the address.")
-    return [_line(profile_of(provider, name, base_url=own.base_url)) for name in names]
-
-
-def _line(profile: Profile) -> str:
-    parts = [profile.reference]
-    if profile.window:
-        parts.append(f"{profile.window:,} tokens")
-    if profile.price:
-        parts.append(f"${profile.price.input / 1e6:g} in, ${profile.price.output / 1e6:g} out per million")
-    return "  ".join(parts)
 
 
 def model_settings_of(invocation: Invocation) -> ModelSettings:

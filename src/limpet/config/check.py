@@ -97,10 +97,18 @@ def plain(message: str, kind: Any = None) -> str:
     if choices := _choices(kind):
         return f"expected one of {', '.join(choices)}"
     message = message.split(" - at `$")[0]
+    if " matching regex " in message and (said := _described(kind)):
+        return f"expected {said}"
     for word, meaning in WORDS.items():
         message = message.replace(f"`{word}", f"`{meaning}").replace(f"| {word}", f"or {meaning}")
     message = message.replace("`", "").replace(" >= ", " of at least ").replace(" <= ", " of at most ")
     return message[:1].lower() + message[1:].replace(" > 0.0", " above 0")
+
+
+def _described(kind: Any) -> str:
+    """What the type says of itself in words, where its rule is a pattern."""
+    notes = (note for note in get_args(kind)[1:] if isinstance(note, msgspec.Meta))
+    return next((note.description for note in notes if note.description), "")
 
 
 def _choices(kind: Any) -> list[str]:

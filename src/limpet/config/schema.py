@@ -12,6 +12,10 @@ Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(gt=0)]
 Money = Annotated[float, Meta(ge=0)]
+Tokens = Annotated[int, Meta(ge=0)]
+Address = Annotated[
+    str, Meta(pattern=r"^\s*$|^(?i:https?)://[^\s/]", description="an address that begins with http:// or https://")
+]
 
 
 class Limits(Struct, frozen=True):
@@ -36,16 +40,17 @@ class ProviderSettings(Struct, frozen=True):
     `api_keys` are further ones, used in their order when the one before is refused, limited or out of money.
 
     `model` is the one to use when only the provider is named. `window` is the context window in tokens when the
-    service does not tell it, 0 = not known.
+    service does not tell it, 0 = not known. Without `streaming` the whole answer is asked for at once.
     """
 
     api_key: str = ""
     api_keys: tuple[str, ...] = ()
-    base_url: str = ""
+    base_url: Address = ""
     model: str = ""
     wire: Literal["", "openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"] = ""
     local: bool | None = None
-    window: Annotated[int, Meta(ge=0)] = 0
+    window: Tokens = 0
+    streaming: bool = True
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
 
@@ -112,17 +117,36 @@ class PurposeSettings(Struct, frozen=True):
     image: ImagePurpose = ImagePurpose()
 
 
+class PriceSettings(Struct, frozen=True):
+    """Dollars per million tokens. `input` and `output` belong together; unset: what the catalogs say."""
+
+    input: Money | None = None
+    output: Money | None = None
+    cache_read: Money = 0.0
+    cache_write: Money = 0.0
+
+
+class FactSettings(Struct, frozen=True):
+    """What is known of one model, over what the catalogs say. Tokens; 0 or unset: what they say."""
+
+    window: Tokens = 0
+    max_output: Tokens = 0
+    images: bool | None = None
+    price: PriceSettings = PriceSettings()
+
+
 class ModelsSettings(Struct, frozen=True):
     """`fallbacks` are models (`provider/model`) that stand in, in their order, when the usual one cannot answer.
 
     A model that was chosen by name (`--model`, `/model`) is only replaced when `replace_chosen` allows it.
-    `aliases` are short names for models.
+    `aliases` are short names for models. `catalog` holds facts by `provider/model`.
     """
 
     fallbacks: tuple[str, ...] = ()
     replace_chosen: bool = False
     aliases: dict[str, str] = field(default_factory=dict[str, str])
     purposes: PurposeSettings = PurposeSettings()
+    catalog: dict[str, FactSettings] = field(default_factory=dict[str, FactSettings])
 
 
 class BudgetSettings(Struct, frozen=True):

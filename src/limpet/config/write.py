@@ -11,7 +11,7 @@ from limpet.config import check
 from limpet.config.load import parse, read_text
 from limpet.config.migrate import version_of
 from limpet.config.schema import CURRENT_VERSION
-from limpet.config.table import Key, Table, dotted, is_table, look_up
+from limpet.config.table import Key, Table, dotted, is_table, look_up, put
 from limpet.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ def set_value(path: Path, key: Key, text: str) -> object:
 
 
 def set_values(path: Path, values: dict[Key, object]) -> None:
-    """Write several values at once; they must fit the schema."""
+    """Write several values at once. Raises `ConfigError` for one that does not fit, then nothing changed."""
+    for key, value in values.items():
+        for fault in check.faults(put({}, key, value)):
+            raise ConfigError(f"{dotted(fault.key)}: {fault.message}")
     document = _document(path)
     for key, value in values.items():
         _put(document, key, value)

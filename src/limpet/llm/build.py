@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import structs
+
 from limpet.llm.choose import Choice
 from limpet.llm.http import Deadlines, Http
 from limpet.llm.metered import Metered
@@ -31,6 +33,8 @@ def build(
     """
     if choice.profile.local:
         deadlines = deadlines.times(local_factor)
+    if not choice.profile.streaming:  # nothing comes before all has come
+        deadlines = structs.replace(deadlines, first_byte=deadlines.total, idle=deadlines.total)
     http = Http(choice.profile.provider, deadlines=deadlines, headers=headers)
     model = wire_of(choice.profile, choice.key, blobs=blobs, http=http)
     if meter is not None:

@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from msgspec import Struct, structs
 
 from limpet.errors import ConfigError, NoModelError, UnreachableError
-from limpet.llm.profiles import owner_of, profile_of, service_at, services
+from limpet.llm.catalog import Catalog
+from limpet.llm.profiles import facts_of, owner_of, profile_of, service_at, services, with_facts, with_window
 from limpet.types.profile import Profile, Wire
 
 CHANGE = "Change it with LIMPET_MODEL=provider/model, or `limpet models set provider/model`."
-_ENV_ORDER = ("anthropic", "openai", "openrouter", "deepseek")
 
 
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):
@@ -27,15 +27,20 @@ class ProviderSettings(Struct, frozen=True, omit_defaults=True):
     window: int = 0
     wire: Wire | None = None
     local: bool | None = None
+    streaming: bool = True
     headers: dict[str, str] = {}
 
 
 class ModelSettings(Struct, frozen=True, omit_defaults=True):
-    """What the configuration says of models: `model` is `provider/model`, `aliases` are short names for such."""
+    """What the configuration says of models: `model` is `provider/model`, `aliases` are short names for such.
+
+    `catalog` is where facts of models are looked up.
+    """
 
     model: str = ""
     providers: dict[str, ProviderSettings] = {}
     aliases: dict[str, str] = {}
+    catalog: Catalog = Catalog()
 
 
 class Choice(Struct, frozen=True):
@@ -75,11 +80,14 @@ async def choose(
     for provider, where in at_hand.providers():
         return _choice(await at_hand.default(provider), where)
     if host := env.get("OLLAMA_HOST", "").strip():
-        return _choice(await _listed("ollama", ollama_url(host), key=""), "OLLAMA_HOST is set")
+        listed = await _listed("ollama", ollama_url(host), key="")
+        return _choice((at_hand.profile("ollama", listed, own=at_hand.of("ollama")), ""), "OLLAMA_HOST is set")
     from limpet.llm.embedded import find_embedded  # what follows is for machines without a key
     from limpet.llm.local import find_local
 
     if (local := await (find or find_local)()) is not None:
+        if (facts := facts_of(local.provider, local.model, settings.catalog)) is not None:
+            local = with_window(with_facts(local, facts), local.window)
         return _choice((local, ""), f"{services()[local.provider].name} runs on this machine")
     if path := (embedded or find_embedded)():
         return _choice((profile_of("embedded", "smollm2-135m", base_url=path), ""), "no other model is at hand")
@@ -88,8 +96,8 @@ async def choose(
 
 THREE_WAYS = """\
 Three ways to get one:
-  1. a key in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, OPENROUTER_API_KEY or DEEPSEEK_API_KEY
-  2. a local server: start Ollama, LM Studio, llama.cpp or vLLM on its usual port
+  1. a key in the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, … (all: `limpet models list`)
+  2. a local server: start Ollama, LM Studio, llama.cpp, vLLM or SGLang on its usual port
   3. the small embedded model: `limpet models install-local`"""
 
 
@@ -135,9 +143,10 @@ class _Sources:
         for name, settings in self._settings.providers.items():
             if settings.api_key or settings.base_url:
                 found.append((name, "the configuration has it"))
-        for name in _ENV_ORDER:
-            service = services()[name]
-            if self._env.get(service.key_env, "").strip():
+        for name, service in services().items():
+            if not service.auto or not service.default:
+                continue
+            if service.key_env and self._env.get(service.key_env, "").strip():
                 found.append((name, f"{service.key_env} is set"))
             elif service.url_env and self._env.get(service.url_env, "").strip():
                 found.append((name, f"{service.url_env} is set"))
@@ -153,11 +162,26 @@ class _Sources:
         if provider == "custom" and own.model and not own.base_url:
             return await _referenced(own.model, self._settings, env=self._env)
         if own.model:
-            return _profile(provider, own.model, own=own), own.api_key
-        if service is not None and service.default and (not elsewhere or provider == "anthropic"):
-            return _profile(provider, service.default, own=own), own.api_key
-        base_url = own.base_url or (service.base_url if service else "")
-        return await _listed(provider, base_url, key=own.api_key, window=own.window)
+            model = own.model
+        elif service is not None and service.default and (not elsewhere or provider == "anthropic"):
+            model = service.default
+        else:
+            base_url = own.base_url or (service.base_url if service else "")
+            model = await _listed(provider, base_url, key=own.api_key)
+        return self.profile(provider, model, own=own), own.api_key
+
+    def profile(self, provider: str, model: str, *, own: ProviderSettings) -> Profile:
+        """The profile of `model` with what the configuration says of its provider."""
+        profile = profile_of(
+            provider,
+            model,
+            base_url=own.base_url,
+            window=own.window,
+            wire=own.wire,
+            catalog=self._settings.catalog,
+        )
+        local = profile.local if own.local is None else own.local
+        return structs.replace(profile, local=local, streaming=profile.streaming and own.streaming)
 
 
 async def _referenced(reference: str, settings: ModelSettings, *, env: Mapping[str, str]) -> tuple[Profile, str]:
@@ -184,7 +208,7 @@ async def _referenced(reference: str, settings: ModelSettings, *, env: Mapping[s
         )
     if not own.base_url and (service is None or not service.base_url):
         raise ConfigError(f"{reference}: providers.{provider}.base_url is not set")
-    return _profile(provider, model, own=own), own.api_key
+    return sources.profile(provider, model, own=own), own.api_key
 
 
 def _guess(reference: str, sources: _Sources) -> str:
@@ -200,14 +224,7 @@ def _guess(reference: str, sources: _Sources) -> str:
     raise ConfigError(f"{reference!r} names no known provider", hint=f"Write provider/model; providers are {known}.")
 
 
-def _profile(provider: str, model: str, *, own: ProviderSettings) -> Profile:
-    profile = profile_of(provider, model, base_url=own.base_url, window=own.window)
-    if own.local is not None:
-        profile = structs.replace(profile, local=own.local)
-    return structs.replace(profile, wire=own.wire) if own.wire is not None else profile
-
-
-async def _listed(provider: str, base_url: str, *, key: str, window: int = 0) -> tuple[Profile, str]:
+async def _listed(provider: str, base_url: str, *, key: str) -> str:
     """The first chat model that the server at `base_url` lists."""
     from limpet.llm.local import models_at  # rare
 
@@ -218,8 +235,7 @@ async def _listed(provider: str, base_url: str, *, key: str, window: int = 0) ->
     service = services().get(provider)
     if not names and not (service and service.default):
         raise NoModelError(f"{base_url} lists no chat model.", hint=f"Name one: LIMPET_MODEL={provider}/model.")
-    name = names[0] if names else service.default if service else ""
-    return profile_of(provider, name, base_url=base_url, window=window), key
+    return names[0] if names else service.default if service else ""
 
 
 def _choice(found: tuple[Profile, str], why: str) -> Choice:

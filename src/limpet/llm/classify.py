@@ -84,6 +84,35 @@ OVERFLOW: dict[str, tuple[Sign, ...]] = {
         _VLLM,
         Sign(message=r"The decoder prompt \(length \d+\) is longer than the maximum model length of ([\d,]+)"),
     ),
+    "sglang": (
+        Sign(message=r"The input \([\d,]+ tokens\) is longer than the model's context length \(([\d,]+)"),
+        Sign(message=r"Requested token count exceeds the model's maximum context length of ([\d,]+) tokens"),
+    ),
+    **dict.fromkeys(
+        ("moonshot", "moonshot-cn", "kimi-coding"),
+        (Sign(message=r"(?:Invalid request: )?Your request exceeded model token limit: ([\d,]+)"),),
+    ),
+    **dict.fromkeys(
+        ("qwen", "qwen-cn"), (Sign(message=r"(?:<\d+> \S+: )?Range of input length should be \[1, ([\d,]+)\]"),)
+    ),
+    **dict.fromkeys(
+        ("minimax", "minimax-cn"),
+        (Sign(message=r"invalid params, context window exceeds limit", statuses=(400, 200)),),
+    ),
+    "mistral": (
+        Sign(message=r"Prompt contains [\d,]+ tokens.{0,80}too large for model with ([\d,]+) maximum context"),
+    ),
+    "groq": (Sign(message=r"Please reduce the length of the messages or completion"),),
+    "xai": (Sign(message=r"This model's maximum prompt length is ([\d,]+)"),),
+    "cerebras": (
+        Sign(message=r"Please reduce the length of the messages or completion\..{0,60}limit is ([\d,]+)"),
+        Sign(message=r"Please reduce the length of the messages or completion"),
+    ),
+    "fireworks": (Sign(message=r"The prompt is too long: [\d,]+, model maximum context length: ([\d,]+)"),),
+    "github": (
+        Sign(code="tokens_limit_reached", statuses=(413,)),
+        Sign(message=r"Request body too large for \S+ model\. Max size: ([\d,]+) tokens", statuses=(413,)),
+    ),
 }
 _ANY = (
     Sign(code="context_length_exceeded", statuses=(400, 413, 422, 200)),

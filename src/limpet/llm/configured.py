@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from limpet.config.schema import Settings
+from limpet.config.schema import FactSettings, Settings
 from limpet.config.secrets import resolve
 from limpet.errors import ConfigError
+from limpet.llm.catalog import FETCHED, Catalog, Dollars, Facts
 from limpet.llm.choose import ModelSettings, ProviderSettings
 
 
@@ -43,10 +44,33 @@ def model_settings(
             window=one.window,
             wire=one.wire or None,
             local=one.local,
+            streaming=one.streaming,
             headers={
                 header: secret(value, f"providers.{name}.headers.{header}") for header, value in one.headers.items()
             },
         )
         for name, one in settings.providers.items()
     }
-    return ModelSettings(model=settings.agent.model, providers=providers, aliases=settings.models.aliases)
+    return ModelSettings(
+        model=settings.agent.model,
+        providers=providers,
+        aliases=settings.models.aliases,
+        catalog=catalog_of(settings, root),
+    )
+
+
+def catalog_of(settings: Settings, root: Path) -> Catalog:
+    """The catalogs of the home `root`, and what the configuration says of models. Raises `ConfigError`."""
+    own = {reference: _facts(reference, one) for reference, one in settings.models.catalog.items()}
+    return Catalog(own=own, fetched=str(root / FETCHED))
+
+
+def _facts(reference: str, said: FactSettings) -> Facts:
+    price = said.price
+    if (price.input is None) != (price.output is None):
+        raise ConfigError(f'models.catalog."{reference}".price: input and output must be set together')
+    dollars = None
+    if price.input is not None and price.output is not None:
+        dollars = Dollars(price.input, price.output, cache_read=price.cache_read, cache_write=price.cache_write)
+    takes = () if said.images is None else ("text", "image") if said.images else ("text",)
+    return Facts(window=said.window, max_output=said.max_output, input=takes, price=dollars)

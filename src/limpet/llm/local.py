@@ -15,17 +15,20 @@ import msgspec
 from msgspec import Struct
 
 from limpet.llm.http import is_loopback
-from limpet.llm.profiles import profile_of, services, with_window
+from limpet.llm.profiles import assumed, profile_of, services, with_window
 from limpet.types.profile import Profile
 
 T = TypeVar("T")
 PROBE_SECONDS = 0.5
 OLLAMA_DEFAULT_WINDOW = 4_096
+CUTS_SILENTLY = ("ollama",)
+"""Servers that drop the beginning of what does not fit, without a word."""
 _RAISE = {
     "ollama": "set OLLAMA_CONTEXT_LENGTH for the server, or `num_ctx` in the model's Modelfile",
     "lmstudio": "load the model with a larger context length",
     "llamacpp": "start the server with a larger `--ctx-size`",
     "vllm": "start the server with a larger `--max-model-len`",
+    "sglang": "start the server with a larger `--context-length`",
 }
 _NO_CHAT = re.compile(r"embed|rerank|bge-|whisper|tts|clip|moderation|dall-e|guard", re.I)
 _NUM_CTX = re.compile(r"^num_ctx\s+(\d+)", re.M)
@@ -97,53 +100,50 @@ async def models_at(base_url: str, *, key: str = "") -> list[str]:
     return [name for name in names if name and not _NO_CHAT.search(name)]
 
 
-async def true_window(profile: Profile) -> int:
-    """The window in tokens that the server itself names for the model, 0 when it names none."""
+async def true_window(profile: Profile, *, key: str = "") -> int:
+    """The window in tokens that the server itself names for the model, 0 when it names none.
+
+    A server that may be any of them is asked in the ways of all.
+    """
     root = profile.base_url.rstrip("/").removesuffix("/v1")
+    ways = _WAYS.get(profile.provider, (_listed_window, _llamacpp_window, _lmstudio_window, _ollama_window))
     try:
-        match profile.provider:
-            case "ollama":
-                return await _ollama_window(root, profile.model)
-            case "lmstudio":
-                return await _lmstudio_window(root, profile.model)
-            case "llamacpp":
-                props = await _get(f"{root}/props", _Props)
-                generation = props.default_generation_settings if props else None
-                return (generation.n_ctx if generation else None) or 0
-            case _:
-                listed = await _get(f"{root}/v1/models", _Models)
-                found = [
-                    model.max_model_len or 0 for model in (listed.data if listed else []) if model.id == profile.model
-                ]
-                return found[0] if found else 0
+        for ask in ways:
+            if window := await ask(root, profile.model, key):
+                return window
     except OSError:
-        return 0
+        pass
+    return 0
 
 
-async def checked(profile: Profile) -> tuple[Profile, str]:
-    """`profile` with the window its server truly has, and a sentence for the owner where that is the smaller one."""
-    if not profile.local or profile.wire == "embedded":
+async def checked(profile: Profile, *, key: str = "") -> tuple[Profile, str]:
+    """`profile` with the window its server truly has, else with an assumed one where none is known.
+
+    With a sentence for the owner where that is news.
+    """
+    if profile.wire == "embedded":
         return profile, ""
     window = 0
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PROBE_SECONDS):
-            window = await true_window(profile)
-    name = services()[profile.provider].name if profile.provider in services() else profile.provider
+    if profile.local:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PROBE_SECONDS):
+                window = await true_window(profile, key=key)
     if not 0 < window < profile.window:
-        return with_window(profile, window), ""
+        return assumed(with_window(profile, window))
+    name = services()[profile.provider].name if profile.provider in services() else profile.provider
     how = _RAISE.get(profile.provider, "start the server with a larger context")
     told = f"{name} runs {profile.model} with a window of {window} tokens, not {profile.window}. To raise it: {how}."
     return with_window(profile, window), told
 
 
-async def _ollama_window(root: str, model: str) -> int:
+async def _ollama_window(root: str, model: str, key: str) -> int:
     """A loaded model says what it runs with; else the model's own `num_ctx`, else Ollama's default."""
-    running = await _get(f"{root}/api/ps", _OllamaModels)
+    running = await _get(f"{root}/api/ps", _OllamaModels, key=key)
     for item in running.models if running else []:
         if model in (item.name, item.model) and item.context_length:
             return item.context_length
-    show = await _get(f"{root}/api/show", _OllamaShow, body={"model": model})
-    if show is None:
+    show = await _get(f"{root}/api/show", _OllamaShow, key=key, body={"model": model})
+    if show is None or not (show.model_info or show.parameters):
         return 0
     most = [value for name, value in show.model_info.items() if name.endswith(".context_length")]
     asked = _NUM_CTX.search(show.parameters)
@@ -151,12 +151,33 @@ async def _ollama_window(root: str, model: str) -> int:
     return min([window, *(value for value in most if isinstance(value, int) and value > 0)])
 
 
-async def _lmstudio_window(root: str, model: str) -> int:
-    listed = await _get(f"{root}/api/v0/models", _Models)
+async def _lmstudio_window(root: str, model: str, key: str) -> int:
+    listed = await _get(f"{root}/api/v0/models", _Models, key=key)
     for item in listed.data if listed else []:
         if item.id == model:
             return item.loaded_context_length or item.max_context_length or 0
     return 0
+
+
+async def _llamacpp_window(root: str, model: str, key: str) -> int:
+    props = await _get(f"{root}/props", _Props, key=key)
+    generation = props.default_generation_settings if props else None
+    return (generation.n_ctx if generation else None) or 0
+
+
+async def _listed_window(root: str, model: str, key: str) -> int:
+    """vLLM and SGLang say it in the list of models."""
+    listed = await _get(f"{root}/v1/models", _Models, key=key)
+    return next((item.max_model_len or 0 for item in (listed.data if listed else []) if item.id == model), 0)
+
+
+_WAYS = {
+    "ollama": (_ollama_window,),
+    "lmstudio": (_lmstudio_window,),
+    "llamacpp": (_llamacpp_window,),
+    "vllm": (_listed_window,),
+    "sglang": (_listed_window,),
+}
 
 
 async def _get(url: str, kind: type[T], *, key: str = "", body: object = None) -> T | None:

@@ -19,7 +19,16 @@ from limpet.llm.wire.openai_chat_shape import Chunk, Delta, Function, Part, Wire
 from limpet.llm.wire.service import Service
 from limpet.types.content import Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
-from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
+from limpet.types.message import (
+    AssistantMessage,
+    Message,
+    Request,
+    Sampling,
+    StopReason,
+    ThinkingLevel,
+    ToolMessage,
+    UserMessage,
+)
 from limpet.types.ports import Blobs
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
@@ -54,13 +63,15 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if request.system:
         pieces.insert(0, to_json({"role": "system", "content": request.system}))
     head: dict[str, object] = {"model": profile.model}
-    tail: dict[str, object] = {"stream": True}
-    if profile.stream_usage:
+    tail: dict[str, object] = {**profile.extra, "stream": profile.streaming}
+    if profile.streaming and profile.stream_usage:
         tail["stream_options"] = {"include_usage": True}
     if profile.tools and (offered := offer_of(request.tools, profile).tools):
         head["tools"] = [_tool(tool) for tool in offered]
         if request.tool_choice == "none":
             tail["tool_choice"] = "none"
+        if not profile.parallel_calls:
+            tail["parallel_tool_calls"] = False
     if profile.cache_key and request.session:
         tail["prompt_cache_key"] = request.session
     tail.update(_sampling(request.sampling, profile))
@@ -85,20 +96,34 @@ def _sampling(sampling: Sampling, profile: Profile) -> dict[str, object]:
     if sampling.max_tokens is not None:
         limit = min(sampling.max_tokens, profile.max_output) if profile.max_output else sampling.max_tokens
         fields[profile.token_parameter] = limit
-    level = sampling.thinking
-    if level is None:
-        return fields
+    if sampling.thinking is not None:
+        fields.update(_thinking(sampling.thinking, profile))
+    return fields
+
+
+def _thinking(level: ThinkingLevel, profile: Profile) -> dict[str, object]:
+    """The fields that ask for so much reasoning. A switch is joined by an effort where `efforts` names it."""
+    on = level != "off"
+    fields: dict[str, object] = {}
     match profile.thinking:
-        case "toggle":
-            fields["thinking"] = {"type": "disabled" if level == "off" else "enabled"}
-        case "effort":
-            fields["reasoning_effort"] = "none" if level == "off" else level
+        case "toggle" | "toggle_adaptive":
+            kind = "enabled" if profile.thinking == "toggle" else "adaptive"
+            fields["thinking"] = {"type": kind if on else "disabled"}
+        case "switch":
+            fields["enable_thinking"] = on
+        case "reasoning_switch":
+            fields["reasoning"] = {"enabled": on}
         case "openrouter":
-            fields["reasoning"] = {"enabled": False} if level == "off" else {"effort": level}
+            return {"reasoning": {"effort": level} if on else {"enabled": False}}
         case "template":
-            fields["chat_template_kwargs"] = {"enable_thinking": level != "off"}
-        case _:
+            return {"chat_template_kwargs": {"enable_thinking": on}}
+        case "effort":
             pass
+        case _:
+            return {}
+    usual = "" if fields else "none" if level == "off" else level
+    if effort := profile.efforts.get(level, usual):
+        fields["reasoning_effort"] = effort
     return fields
 
 
@@ -145,7 +170,9 @@ def _assistant(message: AssistantMessage, profile: Profile) -> list[dict[str, ob
         return []
     thinking = "".join(block.text for block in message.content if isinstance(block, Thinking)) if own else ""
     if (profile.reasoning_echo == "always" and calls) or (profile.reasoning_echo != "none" and thinking):
-        wire["reasoning_content"] = thinking or profile.reasoning_pad
+        text = thinking or profile.reasoning_pad
+        parts = [{"type": "reasoning.text", "text": text}] if text else []
+        wire[profile.reasoning_field] = parts if profile.reasoning_field == "reasoning_details" else text
     if calls:
         wire["tool_calls"] = calls
     return [wire]
@@ -216,6 +243,8 @@ class _Reader:
 
     def _delta(self, delta: Delta, events: list[ModelEvent]) -> bool:
         reasoning = delta.reasoning_content or delta.reasoning
+        if not reasoning and delta.reasoning_details:
+            reasoning = "".join(part.text or "" for part in delta.reasoning_details)
         if reasoning:
             events += self.assembler.thinking(reasoning)
         texts = [delta.content] if isinstance(delta.content, str) else []

@@ -44,6 +44,7 @@ class Delta(Struct):
     content: str | list[Part] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[Part] | None = None
     refusal: str | None = None
     tool_calls: list[CallPiece] | None = None
 
@@ -70,6 +71,7 @@ class WireUsage(Struct):
     prompt_tokens_details: PromptDetails | None = None
     completion_tokens_details: OutputDetails | None = None
     prompt_cache_hit_tokens: int | None = None
+    cached_tokens: int | None = None
     cost: float | None = None
 
 
@@ -84,7 +86,7 @@ class Chunk(Struct):
 def usage_of(wire: WireUsage, profile: Profile) -> Usage:
     prompt = wire.prompt_tokens or 0
     details = wire.prompt_tokens_details or PromptDetails()
-    read = details.cached_tokens or wire.prompt_cache_hit_tokens or 0
+    read = details.cached_tokens or wire.prompt_cache_hit_tokens or wire.cached_tokens or 0
     write = details.cache_write_tokens or 0
     reasoning = (wire.completion_tokens_details or OutputDetails()).reasoning_tokens or 0
     usage = Usage(

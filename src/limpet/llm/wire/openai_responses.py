@@ -82,7 +82,8 @@ def _sampling(sampling: Sampling, profile: Profile) -> Wire:
         fields["max_output_tokens"] = max(MIN_OUTPUT, limit)
     if sampling.thinking is not None and profile.thinking:
         off = sampling.thinking == "off"
-        fields["reasoning"] = {"effort": "none"} if off else {"effort": sampling.thinking, "summary": "auto"}
+        effort = profile.efforts.get(sampling.thinking, "none" if off else sampling.thinking)
+        fields["reasoning"] = {"effort": effort} if off else {"effort": effort, "summary": "auto"}
     return fields
 
 

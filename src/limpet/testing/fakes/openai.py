@@ -25,6 +25,9 @@ _FIELDS = frozenset(
         "max_completion_tokens",
         "prompt_cache_key",
         "reasoning_effort",
+        "enable_thinking",
+        "reasoning_split",
+        "enable_thinking",
         "thinking",
         "reasoning",
         "parallel_tool_calls",
@@ -81,6 +84,7 @@ class OpenAIService:
         for field in body:
             if field in rules.forbidden or field not in _FIELDS:
                 raise Refused(f"Unsupported parameter: '{field}'", code="unsupported_parameter")
+        need(rules.streams or not body.get("stream"), "streaming is not supported")
         messages = [fields(item, f"messages[{at}]") for at, item in enumerate(items(body.get("messages"), "messages"))]
         need(messages, "messages: [] is too short")
         if rules.max_characters and _size(messages) > rules.max_characters:
@@ -119,6 +123,8 @@ class OpenAIService:
         if reply.chunks:
             events = [sse(chunk) for chunk in reply.chunks]
             return events if reply.bare else [*events, sse("[DONE]")]
+        if not (seen.body or {}).get("stream"):
+            return [msgspec.json.encode(self._whole(reply, model))]
         deltas: list[dict[str, object]] = [{"role": "assistant", "content": ""}]
         deltas.extend({"reasoning_content": part} for part in pieces(reply.thinking, 3) if part)
         deltas.extend({"content": part} for part in reply.text)
@@ -139,6 +145,20 @@ class OpenAIService:
         if fields((seen.body or {}).get("stream_options", {}), "stream_options").get("include_usage"):
             events.append(sse({**_head(model), "choices": [], "usage": _usage(reply)}))
         return [*events, sse("[DONE]")]
+
+    def _whole(self, reply: Reply, model: str) -> dict[str, object]:
+        """The answer to a request that does not stream."""
+        calls: list[dict[str, object]] = []
+        for call in reply.calls:
+            self._used += 1
+            function = {"name": call.name, "arguments": call.arguments}
+            calls.append({"id": call.id or f"call_{self._used}", "type": "function", "function": function})
+        message: dict[str, object] = {"role": "assistant", "content": "".join(reply.text) or None}
+        message |= {"reasoning_content": reply.thinking} if reply.thinking else {}
+        message |= {"tool_calls": calls} if calls else {}
+        stop = reply.stop or ("tool_calls" if calls else "stop")
+        choice = {"index": 0, "message": message, "finish_reason": stop}
+        return {**_head(model), "object": "chat.completion", "choices": [choice], "usage": _usage(reply)}
 
 
 def _head(model: str) -> dict[str, object]:
