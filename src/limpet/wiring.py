@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
 from limpet.memory.notes import WorkspaceNotes
 from limpet.prompt.bootstrap import WorkspaceFiles
+from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import day_start, local_moment, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build as build_prompt
@@ -219,6 +220,10 @@ class WorkspacePrompting:
         notes = changed(snapshot, self._files, told=told)
         return [structs.replace(note, text=self._redact(note.text)) for note in notes]
 
+    def folders(self, paths: Iterable[str], told: Sequence[Note]) -> list[Note]:
+        notes = folder_notes(self._files, self._workspace, paths, told=told)
+        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
+
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
 
@@ -310,6 +315,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             emit=entrance.emit,
             resets=_resets(settings),
             sliding=settings.context.mode == "sliding",
+            refresh_when_cold=settings.prompt.refresh_when_cold,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,6 +69,9 @@ class PlainPrompting:
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         return [note for note in self.notes if note not in told]
+
+    def folders(self, paths: Iterable[str], told: Sequence[Note]) -> list[Note]:
+        return []
 
     def stale(self, snapshot: PromptEntry) -> str:
         return ""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from limpet.assistant import archive, commands
 from limpet.assistant.services import Services
+from limpet.assistant.weigh import is_cold
 from limpet.errors import LimpetError
 from limpet.session.log import Log
 from limpet.store import commits, entries, inbox, sessions, turns
@@ -137,4 +138,6 @@ def _snapshot_reason(services: Services, log: Log, profile: Profile) -> str:
         return "new session"
     if log.prompt.model != profile.reference:
         return f"model is now {profile.reference}"
+    if services.refresh_when_cold and is_cold(log, profile, services.clock.now()):
+        return "files changed while the cache was cold" if services.prompting.changes(log.prompt, log.told) else ""
     return services.prompting.stale(log.prompt)

@@ -87,6 +87,9 @@ COMMANDS = {
             run=session.compact,
             needs_lease=True,
         ),
+        Command(
+            name="reload", summary="read the workspace files anew, tools included", run=session.reload, needs_lease=True
+        ),
         Command(name="stop", summary="stop what I am doing now", run=look.stop),
         Command(name="context", summary="what the next request holds, in tokens", run=look.show_context),
         Command(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
+
 from limpet.assistant.orders import Order, Talk
-from limpet.llm.tokens import estimate
-from limpet.session.export import plain
+from limpet.llm.tokens import estimate, message_tokens
+from limpet.session import breaks
+from limpet.session.log import Log
+from limpet.session.room import room_of
 from limpet.store import entries, sessions, spending, turns
-from limpet.store import usage as used
+from limpet.store import usage as usage_rows
 from limpet.types.entry import PromptEntry
+from limpet.types.profile import Profile
 from limpet.types.usage import Usage
 
 DAY = 24 * 3600 * 1000
@@ -23,7 +28,7 @@ async def status(order: Order) -> str:
     if live is None:
         return "\n".join([*lines, "no conversation yet"])
     turn = services.store.read(lambda connection: turns.live(connection, live.id))
-    spent = services.store.read(lambda connection: used.of_session(connection, live.id))
+    spent = services.store.read(lambda connection: usage_rows.of_session(connection, live.id))
     count = services.store.read(lambda connection: entries.last_seq(connection, live.id))
     return "\n".join(
         [
@@ -41,22 +46,45 @@ async def show_context(order: Order) -> str:
 
 
 async def context(conversation: Talk) -> str:
-    """The sections of the next request with their estimated tokens, as a table in plain text."""
+    """The next request by its parts in estimated tokens, where the cache ends, how often it was hit, why it broke."""
     model = await conversation.services.models.get(conversation.model_reference())
     profile = model.profile
-    log = conversation.log()
-    prompt = await current_prompt(conversation)
-    rows = [(section.name, estimate(section.text)) for section in prompt.sections]
+    log, prompt = conversation.log(), await current_prompt(conversation)
+    factor = conversation.services.weights.factor(profile)
     tools = sum(estimate(f"{tool.name} {tool.description} {bytes(tool.parameters).decode()}") for tool in prompt.tools)
-    said = sum(estimate(plain(message)) for message in log.messages())
-    rows += [(f"tools ({len(prompt.tools)})", tools), ("messages", said)]
-    rows = [(name, round(tokens * profile.token_factor)) for name, tokens in rows]
-    total = sum(tokens for _, tokens in rows)
-    window = f" of {profile.window}" if profile.window else ""
+    fixed = [(section.name, estimate(section.text)) for section in prompt.sections]
+    fixed.append((f"tools ({len(prompt.tools)})", tools))
+    messages = sum(map(message_tokens, log.messages()))
+    rows = [(name, round(tokens * factor)) for name, tokens in (*fixed, ("messages", messages))]
+    prefix = sum(tokens for _, tokens in rows[:-1])
+    room = room_of(profile.window)
+    rows += [("total", prefix + rows[-1][1]), ("may have", room.limit), ("window", room.window)]
     width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {tokens:>7}" for name, tokens in rows]
-    made = f"snapshot: {prompt.tier}, {prompt.reason}"
-    return "\n".join([*lines, f"{'total':<{width}}  {total:>7}{window} tokens (estimated)", made])
+    lines = [f"{name:<{width}}  {tokens:>9,}" for name, tokens in rows]
+    return "\n".join([*lines, "", f"prompt: {prompt.tier}, made for: {prompt.reason}", *_cache(log, profile, prefix)])
+
+
+def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:
+    """What is known of the provider's cache in this conversation, as lines."""
+    if not profile.cache_ttl:
+        return ["cache: this service keeps none"]
+    minutes = profile.cache_ttl // 60
+    points = f"after tools and instructions ({prefix:,} tokens), after the newest message"
+    marked = "break points" if profile.wire in ("anthropic", "bedrock") else "found by the service itself, at the most"
+    lines = [f"cache: kept {minutes} min; {marked}: {points}"]
+    read = breaks.used(log.entries)
+    if read.total:
+        lines.append(f"cache hits: {breaks.hit_rate(read):.0%} of what was read in this conversation")
+    found = breaks.breaks(log.entries)
+    if found:
+        lines.append(f"prefix last changed: {_when(found[-1].at)}, {found[-1].why} ({len(found)} times in all)")
+    else:
+        lines.append("prefix last changed: never in this conversation")
+    return lines
+
+
+def _when(at: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
 
 
 async def current_prompt(conversation: Talk) -> PromptEntry:
@@ -75,7 +103,7 @@ async def usage(order: Order) -> str:
     lines = [f"{row.name}: {row.requests} requests, {_tokens(row.usage)}" for row in rows]
     live = store.read(lambda connection: sessions.live(connection, key))
     if live is not None:
-        here = store.read(lambda connection: used.of_session(connection, live.id))
+        here = store.read(lambda connection: usage_rows.of_session(connection, live.id))
         lines.append(f"this conversation: {_tokens(here)}")
     return "\n".join(["In the last 24 hours:", *lines]) if lines else "Nothing was used yet."
 

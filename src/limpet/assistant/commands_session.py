@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from limpet.assistant.archive import summary_before
 from limpet.assistant.orders import Order
 from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.turn import session_sampling
@@ -43,6 +44,19 @@ async def compact(order: Order) -> str:
     if made is None:
         return "There is too little to summarise."
     return f"Summarised: {made[0]:,} tokens are {made[1]:,} now. All of it stays in the log."
+
+
+async def reload(order: Order) -> str:
+    """Make the prompt anew from the workspace as it is now."""
+    lease, conversation = order.lease, order.conversation
+    assert lease is not None
+    services = conversation.services
+    profile = (await services.models.get(conversation.model_reference())).profile
+    before = summary_before(services.store, conversation.key)
+    made = services.prompting.snapshot(profile, reason="/reload", before=before)
+    now = services.clock.now()
+    await services.store.write(lambda connection: entries.append(connection, lease, made, turn="", now=now))
+    return "The workspace files are read anew. The provider has to read the whole conversation once more."
 
 
 async def model(order: Order) -> str:

@@ -15,6 +15,7 @@ from limpet.assistant.inquiry import inquiry_with
 from limpet.assistant.services import Services
 from limpet.assistant.turn import session_sampling
 from limpet.assistant.view import next_request
+from limpet.assistant.weigh import is_cold
 from limpet.errors import LeaseError, ModelError, UserError, WorkspaceError
 from limpet.session.excerpt import excerpt
 from limpet.session.log import Log
@@ -119,7 +120,7 @@ async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
         for entry in (visible if len(visible) >= len(waiting) else waiting)
         if not isinstance(entry.payload, Compaction | Flush)
     ]
-    warm = 0 < services.clock.now() - ended.answered < profile.cache_ttl * 1000
+    warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now())
     live = None
     if warm and ended.prompt is not None and ended.prompt.model == profile.reference:
         live = next_request(ended, session=row.id, sampling=session_sampling(services, row.id, profile))

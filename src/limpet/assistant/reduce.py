@@ -20,6 +20,7 @@ from limpet.assistant.archive import summary_before
 from limpet.assistant.digest import Digest, Material, UselessDigestError, digest
 from limpet.assistant.inquiry import Inquiry, inquiry_with
 from limpet.assistant.services import Services
+from limpet.assistant.weigh import is_cold
 from limpet.errors import ModelError, UserError
 from limpet.llm.purposes import purpose_of
 from limpet.session.cut import cut
@@ -127,9 +128,7 @@ class Reducer:
         return room_of(self._window)
 
     def _is_cold(self) -> bool:
-        """Whether the provider has forgotten the prefix, so that changing it costs nothing."""
-        lifetime = self._profile.cache_ttl * 1000
-        return 0 < lifetime < self._services.clock.now() - self._log.answered and self._log.answered > 0
+        return is_cold(self._log, self._profile, self._services.clock.now())
 
     async def _prune(self, tokens: int) -> bool:
         _, visible = self._log.visible()
@@ -239,8 +238,8 @@ class Reducer:
     async def _write(self, payloads: Sequence[Payload], *, trust: Trust) -> None:
         services, place, leaf = self._services, self._place, self._log.leaf
         now = services.clock.now()
-        writing = commits.Reduction(lease=place.lease, turn=place.turn, leaf=leaf, trust=trust)
-        made = await services.store.write(lambda connection: commits.reduce(connection, writing, payloads, now=now))
+        writing = commits.Addition(lease=place.lease, turn=place.turn, leaf=leaf, trust=trust)
+        made = await services.store.write(lambda connection: commits.add(connection, writing, payloads, now=now))
         self._log.extend(made)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,6 +44,10 @@ class Prompting(Protocol):
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         """A note for each prompt file whose content is no longer what the model was told."""
+        ...
+
+    def folders(self, paths: Iterable[str], told: Sequence[Note]) -> list[Note]:
+        """A note for each folder with instructions of its own that the files `paths` lie in, untold so far."""
         ...
 
     def stale(self, snapshot: PromptEntry) -> str:
@@ -105,7 +109,7 @@ class Services:
     """`workspace` is an absolute path, `tools` are in the order the model is given them.
 
     `resets` are the rules by which conversations begin anew. `sliding`: a full window drops the oldest turns instead
-    of summarising them.
+    of summarising them. `refresh_when_cold`: changed files make a new prompt once the provider's cache has expired.
     """
 
     agent: str
@@ -130,6 +134,7 @@ class Services:
     emit: Emit
     resets: Resets = no_resets
     sliding: bool = False
+    refresh_when_cold: bool = False
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

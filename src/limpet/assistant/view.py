@@ -10,6 +10,7 @@ from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.services import Services
 from limpet.errors import LimpetError
 from limpet.session.log import Log
+from limpet.store import commits
 from limpet.types.message import Request, Sampling, ToolChoice
 from limpet.types.ports import Model, PendingCall
 from limpet.types.usage import Usage
@@ -50,14 +51,26 @@ class SessionView:
         asking: Asking,
         spend: Callable[[Usage], None],
     ) -> None:
+        self._services = services
+        self._place = place
         self._log = log
         self._session = place.lease.session
         self._asking = asking
         self._reducer = Reducer(services, log, place, model=model, build=self._build, spend=spend)
 
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
+        await self._tell_folders()
         await self._reducer.before_request()
         return self._build(tool_choice)
+
+    async def _tell_folders(self) -> None:
+        """Log what folders say of themselves that the agent has begun to work in."""
+        log, services, place = self._log, self._services, self._place
+        notes = services.prompting.folders(log.seen, log.told)
+        if notes:
+            writing = commits.Addition(lease=place.lease, turn=place.turn, leaf=log.leaf, trust="tool")
+            now = services.clock.now()
+            log.extend(await services.store.write(lambda connection: commits.add(connection, writing, notes, now=now)))
 
     async def overflowed(self, limit: int) -> bool:
         return await self._reducer.overflowed(limit)

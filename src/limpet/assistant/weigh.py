@@ -13,6 +13,11 @@ LEAST, MOST = 0.5, 4.0
 """Bounds of a learned multiplier: what is outside them is a fault of the provider's counting."""
 
 
+def is_cold(log: Log, profile: Profile, now: int) -> bool:
+    """Whether the provider has forgotten the prefix, so that changing it costs nothing; never where it keeps none."""
+    return 0 < log.answered < now - profile.cache_ttl * 1000 and profile.cache_ttl > 0
+
+
 class Weights:
     """Estimates, corrected by one multiplier per model that is learned from the usage providers report."""
 

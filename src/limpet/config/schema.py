@@ -213,10 +213,14 @@ class ContextSettings(Struct, frozen=True):
 
 
 class PromptSettings(Struct, frozen=True):
-    """Characters of one workspace file, and of all together, that go into the prompt."""
+    """Characters of one workspace file, and of all together, that go into the prompt.
+
+    `refresh_when_cold`: once the provider's cache has expired, changed files make a new prompt instead of notes.
+    """
 
     file_cap: Count = 20_000
     total_cap: Count = 60_000
+    refresh_when_cold: bool = False
 
 
 class LlmSettings(Struct, frozen=True):

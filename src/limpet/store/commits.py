@@ -117,8 +117,9 @@ def note(connection: Connection, writer: TurnWriter, payload: Note, *, now: int)
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
-class Reduction(Struct, frozen=True):
-    """What a reduction of the context was decided on: the lease, the turn (if one runs) and the `leaf` it looked at."""
+class Addition(Struct, frozen=True):
+    """What Limpet itself adds to a log between answers: under which lease, in which turn (if one runs), and at which
+    `leaf` it was decided."""
 
     lease: Lease
     turn: str
@@ -126,13 +127,13 @@ class Reduction(Struct, frozen=True):
     trust: Trust
 
 
-def reduce(connection: Connection, reduction: Reduction, payloads: Sequence[Payload], *, now: int) -> list[Entry]:
-    """What makes later requests smaller, in one commit. Raises `LeaseLostError`, also when the log has grown since."""
-    lease = reduction.lease
-    if not sessions.fresh(connection, lease) or sessions.leaf(connection, lease.session) != reduction.leaf:
+def add(connection: Connection, addition: Addition, payloads: Sequence[Payload], *, now: int) -> list[Entry]:
+    """Summaries, prunes, notes: all or nothing. Raises `LeaseLostError`, also when the log has grown since."""
+    lease = addition.lease
+    if not sessions.fresh(connection, lease) or sessions.leaf(connection, lease.session) != addition.leaf:
         raise sessions.lost(lease)
     return [
-        entries.append(connection, lease, payload, turn=reduction.turn, now=now, trust=reduction.trust)
+        entries.append(connection, lease, payload, turn=addition.turn, now=now, trust=addition.trust)
         for payload in payloads
     ]
 
