@@ -43,18 +43,18 @@ def measure(*, quick: bool) -> Report:
     figures: list[Figure] = []
     for wire, service in SERVICES.items():
         for segment, name in ((100, "100 to a segment"), (1, "one by one")):
-            ours, bare = _measure(wire, service(), segment=segment, rounds=rounds)
+            ours, bare, ratio = _measure(wire, service(), segment=segment, rounds=rounds)
             label = f"{wire}, {name}"
             figures.append(Figure(label, "CPU", ours, "ms", TOGETHER if segment > 1 else None))
             figures.append(Figure(label, "bare reader", bare, "ms"))
-            figures.append(Figure(label, "ratio", ours / bare, "x", ALONE if segment == 1 else None))
+            figures.append(Figure(label, "ratio", ratio, "x", ALONE if segment == 1 else None))
     notes = [
         f"medians of {rounds} answers of {DELTAS} deltas (one by one {ALONE_DELTAS}); CPU of the reading thread alone"
     ]
     return Report("A streamed answer", figures, notes)
 
 
-def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tuple[float, float]:
+def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tuple[float, float, float]:
     seen = Seen(path="/model/m/converse-stream", headers={}, raw=b"", body={"model": "m"})
     count = DELTAS if segment > 1 else ALONE_DELTAS
     events = service.events(Reply(text=tuple(f"word{n} " for n in range(count))), seen)
@@ -63,7 +63,7 @@ def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tupl
         return asyncio.run(_compare(wire, url, rounds=rounds))
 
 
-async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float]:
+async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float, float]:
     profile = structs.replace(Profile(provider="bench", wire=wire, model="m"), base_url=url)
     model = wire_of(profile, "k", blobs=None, http=Http(profile.provider))
     ours: list[float] = []
@@ -80,7 +80,8 @@ async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float]:
                     pass
             bare.append((time.thread_time() - start) * 1e3)
     await model.close()
-    return median(ours[1:]), median(bare[1:])
+    ratios = [one / other for one, other in zip(ours[1:], bare[1:], strict=True)]  # each of one moment, one load
+    return median(ours[1:]), median(bare[1:]), median(ratios)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ With a key it is sent as a bearer token (a Bedrock API key); without one request
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -330,22 +330,22 @@ class Bedrock(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
         parser = FrameParser()
-        async with aclosing(answer.chunks()) as chunks:
-            async for chunk in chunks:
-                try:
-                    frames = parser.feed(chunk)
-                except FrameError as error:
-                    what = f"the answer is not readable ({error}): {chunk[:60]!r}"
-                    raise UpstreamError(what, provider=self._profile.provider) from error
-                for frame in frames:
-                    found, content = reader.frame(frame)
-                    if content:
-                        answer.progress()
-                    if reader.stop:
-                        answer.finished()
-                    for item in found:
-                        yield item
+        while chunk := await answer.read():
+            try:
+                frames = parser.feed(chunk)
+            except FrameError as error:
+                what = f"the answer is not readable ({error}): {chunk[:60]!r}"
+                raise UpstreamError(what, provider=self._profile.provider) from error
+            for frame in frames:
+                found, content = reader.frame(frame)
+                if content:
+                    answer.progress()
+                if reader.stop:
+                    answer.finished()
+                for item in found:
+                    yield item
         if not reader.stop:
             why = "the answer was cut off" if not reader.assembler.empty else "the answer is empty"
             raise UpstreamError(why, provider=self._profile.provider)
