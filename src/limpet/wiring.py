@@ -30,6 +30,7 @@ from limpet.llm.configured import model_settings
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines
 from limpet.llm.local import checked
+from limpet.llm.wire.service import Witness
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.runtime import day_start, runtime_block
 from limpet.prompt.sections import PromptContext
@@ -42,9 +43,11 @@ from limpet.store import usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
+from limpet.store.learned import StoredLessons
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.rests import StoredRests
+from limpet.store.traces import StoredTraces
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
@@ -90,6 +93,7 @@ class ModelShelf:
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._rests = StoredRests(store)
+        self._witness = Witness(StoredLessons(store, SystemClock()), StoredTraces(store, SystemClock(), redactor))
         self._redactor = redactor
         self._blobs = blobs
         self._meter = meter
@@ -134,6 +138,7 @@ class ModelShelf:
                     deadlines=self._deadlines,
                     local_factor=self._local_factor,
                     headers=own.headers,
+                    witness=self._witness,
                 ),
                 provider if number == 1 else f"{provider}#{number}",
             )

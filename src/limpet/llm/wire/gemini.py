@@ -74,8 +74,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
             tail["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     if config := _config(request.sampling, profile):
         tail["generationConfig"] = config
-    start = to_json(head)[:-1] + (b',"contents":[' if head else b'"contents":[')
-    return body_of(start, pieces, tail=b"]," + to_json(tail)[1:] if tail else b"]}")
+    return body_of(head, pieces, key="contents", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> Wire:

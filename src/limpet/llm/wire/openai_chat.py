@@ -69,7 +69,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
             tail["reasoning_effort"] = "none"
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
+    return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> dict[str, object]:

@@ -56,7 +56,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if profile.cache_key and request.session:
         tail["prompt_cache_key"] = request.session[:64]
     tail.update(_sampling(request.sampling, profile))
-    return body_of(to_json(head)[:-1] + b',"input":[', pieces, tail=b"]," + to_json(tail)[1:])
+    return body_of(head, pieces, key="input", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> Wire:
