@@ -17,6 +17,8 @@ import click
 
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import Invocation
+from limpet.cli.models_learned import learned
+from limpet.cli.models_trace import trace
 from limpet.cli.terminal import pairs, say
 from limpet.cli.view import TerminalView
 from limpet.config.write import set_values, unset_value
@@ -46,6 +48,10 @@ PACKAGES: Sequence[tuple[str, tuple[str, ...]]] = (
 @click.group("models", context_settings={"help_option_names": ["-h", "--help"]})
 def models() -> None:
     """What can be done about models."""
+
+
+models.add_command(learned)
+models.add_command(trace)
 
 
 @models.command("list")

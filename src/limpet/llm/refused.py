@@ -78,7 +78,7 @@ _SIGNS = (
     _sign(rf"{_PATH} and `?top_p`? cannot both be specified"),
     _sign(r"adaptive thinking is not supported", name="thinking"),
     _sign(r"This model does not support the effort parameter", name="output_config"),
-    _sign(r"#: extraneous key \[(\w{1,80})\] is not permitted"),
+    _sign(r"(?:#[\w/]*: )?extraneous key \[(\w{1,80})\] is not permitted"),
     # Groq, Cerebras, Moonshot, Mistral, Ollama
     _sign(r"(?:'[\w.]+' ?: )?(?:for '[\w:]+' the following must be satisfied\[\()?(?:'[\w.]+' : )?"
           r"property '(?:\w+\.)*(\w{1,80})' is unsupported"),
