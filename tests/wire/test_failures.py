@@ -165,7 +165,7 @@ def metered(wire: str, reply: Reply | None, *, stop_after: int = 0) -> tuple[Usa
         async with service.start([reply] if reply else []) as server:
             if reply is None:
                 await server.__aexit__()
-            deadlines = Deadlines(first_byte=0.3, idle=0.3)
+            deadlines = Deadlines(connect=0.2, first_byte=0.1, idle=0.3)
             async with wire_at(server, profile, deadlines=deadlines) as bare:
                 model = Metered(bare, meter=ledger)
                 async with aclosing(model.stream(ask(user("a question of some words")))) as events:
@@ -182,7 +182,7 @@ def metered(wire: str, reply: Reply | None, *, stop_after: int = 0) -> tuple[Usa
 
 @every_wire
 def test_a_cut_answer_costs_its_question_and_what_came(wire: str):
-    cut = Reply(text=("some words ", "and more ", "and more ", "and more"), cut_after=4)
+    cut = Reply(text=("some words ", *["and more "] * 5), cut_after=4)
     used, estimated = metered(wire, cut)
     assert estimated
     assert used.input > 10
@@ -197,7 +197,7 @@ def test_a_stopped_answer_costs_too(wire: str):
 
 
 def test_what_the_service_counted_comes_before_estimates():
-    used, _ = metered("anthropic", Reply(text=("a", "b", "c"), usage=(777, 9), cut_after=4))
+    used, _ = metered("anthropic", Reply(text=("a", "b", "c"), usage=(777, 9), cut_after=3))
     assert used.input == 777
 
 

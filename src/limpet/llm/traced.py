@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from limpet.errors import ModelError
 from limpet.llm.exchange import Excerpt, Exchange
@@ -44,7 +44,7 @@ def _url(url: str) -> str:
         (name, LEFT_OUT if _SECRET.search(name) else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]
-    return urlunsplit((parts.scheme, host, parts.path, urlencode(query, safe="[] "), ""))
+    return urlunsplit((parts.scheme, host, parts.path, urlencode(query, safe="[] ", quote_via=quote), ""))
 
 
 def _request(body: Sequence[bytes]) -> Extract:
