@@ -93,7 +93,8 @@ class ModelShelf:
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._rests = StoredRests(store)
-        self._witness = Witness(StoredLessons(store, SystemClock()), StoredTraces(store, SystemClock(), redactor))
+        clock = SystemClock()
+        self._witness = Witness(StoredLessons(store, clock, redactor), StoredTraces(store, clock, redactor))
         self._redactor = redactor
         self._blobs = blobs
         self._meter = meter

@@ -45,8 +45,8 @@ def filled(home: Path) -> None:
     async def main() -> None:
         store = Store.open(str(home / "limpet.db"), process="one")
         await StoredTraces(store, FakeClock(), SecretRedactor({})).keep(TRACE)
-        await StoredLessons(store, FakeClock()).refuses(PROFILE, "temperature", reason="not here")
-        await StoredLessons(store, FakeClock()).has_window(PROFILE, 4_096, reason="too long")
+        await StoredLessons(store, FakeClock(), SecretRedactor({})).refuses(PROFILE, "temperature", reason="not here")
+        await StoredLessons(store, FakeClock(), SecretRedactor({})).has_window(PROFILE, 4_096, reason="too long")
         await store.close()
 
     asyncio.run(main())

@@ -25,6 +25,7 @@ from limpet.types.usage import NO_USAGE, Usage
 from tests.wire.services import SERVICES, WIRES
 
 DONE = Reply(text=("done",))
+REFUSED = Reply(status=400, body={"error": {"message": "no"}})
 PRICE = Price(input=1_000_000, output=2_000_000)
 every_wire = pytest.mark.parametrize("wire", WIRES)
 
@@ -202,7 +203,7 @@ def test_what_the_service_counted_comes_before_estimates():
 
 
 @every_wire
-@pytest.mark.parametrize("reply", [Reply(status=400, body={"error": {"message": "no"}}), Reply(status=500), None])
+@pytest.mark.parametrize("reply", [REFUSED, Reply(status=500), Reply(body={"error": {"message": "upstream"}}), None])
 def test_what_was_refused_or_never_arrived_costs_nothing(wire: str, reply: Reply | None):
     assert metered(wire, reply) == (NO_USAGE, False)
 

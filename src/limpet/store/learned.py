@@ -6,7 +6,7 @@ from msgspec import Struct, convert
 
 from limpet.store.driver import Store
 from limpet.store.sql import Connection
-from limpet.types.ports import Clock, Known
+from limpet.types.ports import Clock, Known, Redactor
 from limpet.types.profile import Profile
 
 
@@ -23,11 +23,12 @@ class Lesson(Struct, frozen=True, array_like=True):
 
 
 class StoredLessons:
-    """Implements the `Lessons` port."""
+    """Implements the `Lessons` port. Known secrets are replaced in the reasons: services quote what they were sent."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, redactor: Redactor) -> None:
         self._store = store
         self._clock = clock
+        self._redact = redactor.redact
 
     def known(self, profile: Profile) -> Known:
         def work(connection: Connection) -> list[tuple[str, int]]:
@@ -49,7 +50,7 @@ class StoredLessons:
     async def _learn(self, profile: Profile, *, refused: str, window: int, reason: str) -> None:
         values = (
             *(profile.provider, profile.base_url, profile.model),
-            *(refused, window, reason[:500], self._clock.now()),
+            *(refused, window, self._redact(reason)[:500], self._clock.now()),
         )
 
         def work(connection: Connection) -> None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import ClassVar, NamedTuple
 
-from limpet.errors import ContextOverflowError, ModelError, ParameterError
+from limpet.errors import ContextOverflowError, ModelError, ParameterError, StalledError
 from limpet.llm.exchange import Exchange, Tally
 from limpet.llm.http import Answer, Http
 from limpet.llm.learned import lesson_of, taught
@@ -92,6 +92,8 @@ class Service(ABC):
                         yield event
                 return
             except ModelError as error:
+                if not isinstance(error, StalledError) and not exchange.tally.count().total:
+                    exchange.tally.owed = False  # it failed before it did anything
                 await self._keep_trace(exchange, error, session=request.session)
                 told = await self._learn(exchange, error)
                 if begun or not told or sent == MOST_LESSONS:
