@@ -95,8 +95,8 @@ async def _cpu(work: Callable[[], Awaitable[None]]) -> float:
 async def _post(client: Http, server: Fake, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {server.key}"}
     async with client.post(f"{server.base_url}/chat/completions", [body], headers=headers) as answer:
-        async for event in answer.events():
-            if event.data == b"[DONE]":
+        while events := await answer.events():
+            if events[-1].data == b"[DONE]":
                 break
         await answer.drain()
 

@@ -18,16 +18,23 @@ from limpet.session import keys
 from limpet.types.envelope import Address, Inbound
 from limpet.types.event import Event
 from limpet.types.ids import new_id
+from limpet.types.ports import Emit
 from limpet.wiring import open_assistant
 
 
+def _unseen(event: Event) -> None:
+    pass
+
+
 @asynccontextmanager
-async def assistant(home: Path, server: Fake, *, conversation: bool = True, **more: str) -> AsyncGenerator[Services]:
+async def assistant(
+    home: Path, server: Fake, *, conversation: bool = True, emit: Emit = _unseen, **more: str
+) -> AsyncGenerator[Services]:
     """The services of a process that works in `home`. It takes the whole environment of this one over."""
     home.mkdir(exist_ok=True)
     os.environ.clear()
     os.environ.update(environment(home, server, **more))
-    entrance = Entrance(emit=_unseen, approvals=Nobody(), conversation=conversation, announce=False)
+    entrance = Entrance(emit=emit, approvals=Nobody(), conversation=conversation, announce=False)
     async with open_assistant(Invocation(), entrance) as services:
         yield services
 
@@ -35,10 +42,6 @@ async def assistant(home: Path, server: Fake, *, conversation: bool = True, **mo
 def settle() -> None:
     """Wait until the files of a new workspace count as old: just written ones are read anew in each turn."""
     time.sleep(SETTLED / 1e9 + 0.1)
-
-
-def _unseen(event: Event) -> None:
-    pass
 
 
 def session(services: Services, name: str) -> Conversation:

@@ -1,4 +1,4 @@
-"""What a streamed answer of 2,000 deltas costs: CPU of the thread that reads it, on every wire."""
+"""What a streamed answer costs: CPU of the thread that reads 2,000 deltas, on every wire, and of the first one."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import aiohttp
 from msgspec import structs
 
+from bench.fake import Fake, folder
+from bench.home import assistant, say, session
 from bench.report import Figure, Report, median
 from limpet.llm.build import wire_of
 from limpet.llm.http import Http
@@ -22,12 +25,13 @@ from limpet.testing.fakes.responses import ResponsesService
 from limpet.testing.fakes.script import Reply, Seen
 from limpet.testing.fakes.server import Service
 from limpet.testing.wires import ask
+from limpet.types.event import Event, TextDelta
 from limpet.types.profile import Profile, Wire
 
 DELTAS = 2_000
 ALONE_DELTAS = 500
 """One by one they take a millisecond each, whatever it costs to read them."""
-TOGETHER, ALONE = 60.0, 1.6
+TOGETHER, ALONE, FIRST = 60.0, 1.6, 2.0
 SERVICES: dict[Wire, Callable[[], Service]] = {
     "openai_chat": OpenAIService,
     "openai_responses": ResponsesService,
@@ -43,18 +47,19 @@ def measure(*, quick: bool) -> Report:
     figures: list[Figure] = []
     for wire, service in SERVICES.items():
         for segment, name in ((100, "100 to a segment"), (1, "one by one")):
-            ours, bare = _measure(wire, service(), segment=segment, rounds=rounds)
+            ours, bare, ratio = _measure(wire, service(), segment=segment, rounds=rounds)
             label = f"{wire}, {name}"
             figures.append(Figure(label, "CPU", ours, "ms", TOGETHER if segment > 1 else None))
             figures.append(Figure(label, "bare reader", bare, "ms"))
-            figures.append(Figure(label, "ratio", ours / bare, "x", ALONE if segment == 1 else None))
+            figures.append(Figure(label, "ratio", ratio, "x", ALONE if segment == 1 else None))
+    figures.append(Figure("first delta, to a watcher of a turn", "CPU", _first(turns=4 * rounds), "ms", FIRST))
     notes = [
         f"medians of {rounds} answers of {DELTAS} deltas (one by one {ALONE_DELTAS}); CPU of the reading thread alone"
     ]
     return Report("A streamed answer", figures, notes)
 
 
-def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tuple[float, float]:
+def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tuple[float, float, float]:
     seen = Seen(path="/model/m/converse-stream", headers={}, raw=b"", body={"model": "m"})
     count = DELTAS if segment > 1 else ALONE_DELTAS
     events = service.events(Reply(text=tuple(f"word{n} " for n in range(count))), seen)
@@ -63,7 +68,7 @@ def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tupl
         return asyncio.run(_compare(wire, url, rounds=rounds))
 
 
-async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float]:
+async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float, float]:
     profile = structs.replace(Profile(provider="bench", wire=wire, model="m"), base_url=url)
     model = wire_of(profile, "k", blobs=None, http=Http(profile.provider))
     ours: list[float] = []
@@ -80,12 +85,43 @@ async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float]:
                     pass
             bare.append((time.thread_time() - start) * 1e3)
     await model.close()
-    return median(ours[1:]), median(bare[1:])
+    ratios = [one / other for one, other in zip(ours[1:], bare[1:], strict=True)]  # each of one moment, one load
+    return median(ours[1:]), median(bare[1:]), median(ratios)
+
+
+def _first(*, turns: int) -> float:
+    """CPU (ms) of the assistant's thread from the arrival of the first delta until a watcher has it; the median."""
+    service = OpenAIService()
+    seen = Seen(path="", headers={}, raw=b"", body={"model": "m"})
+    events = service.events(Reply(text=("A limpet ", "holds on.")), seen)
+    clock = time.pthread_getcpuclockid(threading.get_ident())
+    arrived: list[float] = []
+    found: list[float] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, TextDelta) and arrived:
+            found.append((time.thread_time() - arrived.pop()) * 1e3)
+
+    async def talk(home: Path, url: str) -> None:
+        async with assistant(home, Fake(url, "sk-test", home / "unused"), emit=emit) as services:
+            conversation = session(services, "first")
+            for _ in range(turns):
+                await say(conversation, "What is a limpet?")
+
+    def sending() -> None:
+        arrived.append(time.clock_gettime(clock))
+
+    with _server(events, service.content_type, first=sending) as url, folder() as home:
+        asyncio.run(talk(home, url))
+    return median(found[1:])
 
 
 @contextmanager
-def _server(parts: list[bytes], content_type: str) -> Iterator[str]:
-    """A server on a thread of its own that answers every POST with `parts`, each in a segment of its own."""
+def _server(parts: list[bytes], content_type: str, *, first: Callable[[], None] | None = None) -> Iterator[str]:
+    """A server on a thread of its own that answers every POST with `parts`, each in a segment of its own.
+
+    `first` is called before the second part, when the reader has long been waiting for it.
+    """
     started = threading.Event()
     address: list[str] = []
     servers: list[asyncio.Server] = []
@@ -98,7 +134,10 @@ def _server(parts: list[bytes], content_type: str) -> Iterator[str]:
                 await reader.readexactly(size)
                 lead = f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n"
                 writer.write(lead.encode())
-                for part in parts:
+                for at, part in enumerate(parts):
+                    if at == 1 and first is not None and head.startswith(b"POST"):
+                        await asyncio.sleep(0.03)
+                        first()
                     writer.write(b"%x\r\n%s\r\n" % (len(part), part))
                     await writer.drain()
                     await asyncio.sleep(0.0002)  # so that the reader sees each one

@@ -16,6 +16,7 @@ LimpetError
 │   ├── BillingError          no credit left (402): fail over to another, tell the user
 │   ├── ContextOverflowError         the prompt is too large: compact, then ask again
 │   ├── RequestError          the provider refuses the request itself (400, 404, 422): fix it, never repeat it
+│   │   └── ParameterError    … because of one field: leave that out, remember it, ask again
 │   ├── NoCandidateError      every model and key failed or rests: tell the user each reason
 │   └── UnreachableError      no connection, or a TLS failure: fail over, tell the user the address
 ├── ToolError                 tell the model: becomes an error result of the call
@@ -35,6 +36,8 @@ LimpetError
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class LimpetError(Exception):
@@ -135,6 +138,24 @@ class ContextOverflowError(ModelError):
 
 class RequestError(ModelError):
     pass
+
+
+class ParameterError(RequestError):
+    """`name` is the field that the provider does not take, or (`scope`) only not the value that was sent."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str,
+        scope: Literal["field", "value"] = "field",
+        provider: str = "",
+        status: int = 0,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, provider=provider, status=status, hint=hint)
+        self.name = name
+        self.scope: Literal["field", "value"] = scope
 
 
 class NoCandidateError(ModelError):

@@ -34,6 +34,7 @@ from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
+from limpet.llm.wire.service import Witness
 from limpet.memory.notes import WorkspaceNotes
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.folders import folder_notes
@@ -50,9 +51,11 @@ from limpet.store import usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
+from limpet.store.learned import StoredLessons
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.rests import StoredRests
+from limpet.store.traces import StoredTraces
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
@@ -100,6 +103,8 @@ class ModelShelf:
         self._announce = entrance.announce and not entrance.model
         self._emit = entrance.emit
         self._rests = StoredRests(store)
+        clock = SystemClock()
+        self._witness = Witness(StoredLessons(store, clock, redactor), StoredTraces(store, clock, redactor))
         self._redactor = redactor
         self._blobs = blobs
         self._meter = meter
@@ -157,6 +162,7 @@ class ModelShelf:
                     deadlines=self._deadlines,
                     local_factor=self._local_factor,
                     headers=own.headers,
+                    witness=self._witness,
                 ),
                 credential,
             )

@@ -83,3 +83,21 @@ def test_nothing_used(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkey
     monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
     assert run(["usage"], commands=COMMANDS) == 0
     assert capsys.readouterr().out == "Nothing was used.\n"
+
+
+def test_what_is_estimated_is_marked(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    async def cut() -> None:
+        owner = Owner(str(home / "run"))
+        store = Store.open(str(home / "limpet.db"), process=owner.name)
+        row = Reservation(id="e", session="s1", turn="t1", provider="p", model="m3")
+        await store.write(lambda c: usage.reserve(c, row, owner=owner, now=time.time_ns() // 1_000_000))
+        used = Usage(input=10, output=1, cost=1_000_000)
+        await store.write(lambda c: usage.settle(c, "e", used, state="failed", estimated=True))
+        await store.close()
+        owner.close()
+
+    asyncio.run(cut())
+    assert run(["usage", "--by", "model"], commands=COMMANDS) == 0
+    _, first, _, third, total, *remarks = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in (first, third, total)] == ["$2.5000", "~$1.0000", "~$3.5000"]
+    assert any(remark.startswith("1 requests were cut off or killed") for remark in remarks)

@@ -13,7 +13,7 @@ from limpet.testing.wires import ask
 from limpet.types.event import Done, TextDelta
 from limpet.types.message import Request
 from limpet.types.profile import Profile
-from limpet.types.usage import Usage
+from limpet.types.usage import NO_USAGE, Usage
 
 
 class Ledger:
@@ -21,14 +21,18 @@ class Ledger:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.used: list[tuple[Usage, bool]] = []
 
-    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
+    async def reserve(
+        self, request: Request, profile: Profile, *, at_most: int, expected: Usage = NO_USAGE
+    ) -> tuple[str, str]:
         self.lines.append(f"reserve r{len(self.lines)}")
         return f"r{len(self.lines) - 1}", ""
 
-    async def settle(self, reservation: str, usage: Usage, *, state: str) -> None:
+    async def settle(self, reservation: str, usage: Usage, *, state: str, estimated: bool = False) -> None:
         await asyncio.sleep(0)
         self.lines.append(f"settle {reservation} {state}")
+        self.used.append((usage, estimated))
 
 
 def test_a_complete_answer_carries_its_reservation_and_stays_open():

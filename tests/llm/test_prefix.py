@@ -63,7 +63,8 @@ def test_the_least_used_session_goes_first():
 @given(st.lists(st.integers(0, 100_000), max_size=4))
 def test_a_body_is_its_parts_with_commas_between(sizes: list[int]):
     parts = [b"x" * size for size in sizes]
-    assert b"".join(body_of(b"[", parts, tail=b"]")) == b"[" + b",".join(parts) + b"]"
+    body = body_of({"a": 1}, parts, key="b", tail={"c": 2})
+    assert b"".join(body) == b'{"a":1,"b":[' + b",".join(parts) + b'],"c":2}'
 
 
 def test_lone_surrogates_anywhere_in_a_value_become_marks():

@@ -16,7 +16,6 @@ EVENTS = [
     ServerEvent("a", b"one\ntwo"),
     ServerEvent("", b"x"),
     ServerEvent("", "\U0001f600".encode()),
-    ServerEvent("", b""),
     ServerEvent("", b"last"),
 ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, aclosing
 
 import msgspec
@@ -266,3 +268,31 @@ def test_a_thousand_messages_go_from_service_to_service():
         history += [user(f"turn {turn}"), answer, *results(answer)]
     turn_of_two = Reply(thinking="secret", calls=(Call("look"), Call("write")))
     asyncio.run(walk([(name, turn_of_two) for name in [*SERVICES, *reversed(SERVICES)]], history))
+
+
+def long_history(draw: random.Random, producers: Sequence[Producer]) -> list[Message]:
+    """A thousand messages as several services, tools and people may have left them."""
+    history: list[Message] = []
+    while len(history) < 1_000:
+        at = len(history)
+        blocks: list = [Thinking(draw.choice(["hm", ""]), draw.choice(["S", ""]))] if draw.random() < 0.3 else []
+        blocks.append(Text(draw.choice(["so", " ", "", "é\ud83d", "plan\n\n"])))
+        names = draw.choices(["look", "write", "gone.tool"], k=draw.randint(0, 3))
+        shapes = ("call_17402419{}", "functions.exec:{}", "{:09d}", "x" * 70 + "{}", "ид {}")
+        ids = [draw.choice(shapes).format(10 * at + n) for n in range(len(names))]
+        blocks += [ToolCall(id, name, draw.choice(["{}", '{"a":[1]}'])) for id, name in zip(ids, names, strict=True)]
+        answer = AssistantMessage(tuple(blocks), draw.choice(producers))
+        history += [
+            user(draw.choice(["go on", " ", "é\ud83d"])),
+            answer,
+            *results(answer, is_error=draw.random() < 0.2),
+        ]
+    return history
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(list(SERVICES)), st.sampled_from(list(SERVICES)), REPLIES, st.integers(0, 2**32))
+def test_a_thousand_messages_of_anybody_are_taken_by_any_two_services(first: str, second: str, reply: Reply, seed: int):
+    made_by = [SERVICES[name].profile.producer for name in SERVICES if name not in (first, second)]
+    history = long_history(random.Random(seed), [*made_by, Producer("x", "openai_chat", "old")])
+    asyncio.run(walk([(first, reply), (second, reply), (first, DONE)], history))

@@ -17,7 +17,9 @@ import click
 
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.models_learned import learned
 from limpet.cli.models_list import about, at_hand, known, offers
+from limpet.cli.models_trace import trace
 from limpet.cli.models_update import update
 from limpet.cli.terminal import pairs, say
 from limpet.cli.view import TerminalView
@@ -51,6 +53,8 @@ def models() -> None:
 
 
 models.add_command(update)
+models.add_command(learned)
+models.add_command(trace)
 
 
 @models.command("list")

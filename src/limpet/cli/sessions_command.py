@@ -11,12 +11,14 @@ import apsw
 import click
 import msgspec
 
+from limpet.cli.database import change
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import hand_over, pairs, say
 from limpet.errors import InputError
 from limpet.session.export import jsonl, markdown
 from limpet.store import entries, sessions
 from limpet.store.driver import explain
+from limpet.store.migrations import MIGRATIONS
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
 
@@ -77,7 +79,10 @@ def export_command(invocation: Invocation, *, session: str, form: str, output: P
 
 @contextmanager
 def reading(invocation: Invocation) -> Generator[Connection | None]:
-    """The database of the home, read-only; None when there is none yet. Raises `StoreError`."""
+    """The database of the home, read-only; None when there is none yet. Raises `StoreError`.
+
+    One of an older version is brought up to date first.
+    """
     path = invocation.home().database
     if not path.exists():
         yield None
@@ -89,11 +94,17 @@ def reading(invocation: Invocation) -> Generator[Connection | None]:
     except apsw.Error as error:
         raise explain(error, str(path)) from error
     try:
+        if 0 < _version(connection) < len(MIGRATIONS):
+            change(invocation.home(), _version)
         yield connection
     except apsw.Error as error:
         raise explain(error, str(path)) from error
     finally:
         connection.close()
+
+
+def _version(connection: Connection) -> int:
+    return msgspec.convert(connection.execute("PRAGMA user_version").fetchone(), tuple[int])[0]
 
 
 def find(connection: Connection | None, name: str) -> SessionRow:

@@ -67,7 +67,9 @@ def remarks(row: Spent) -> list[str]:
     if row.unpriced:
         found.append(f"{row.unpriced} requests went to models whose price is not known; they are not in the cost.")
     if row.lost:
-        found.append(f"{row.lost} requests were killed or still run; what they used is not known.")
+        found.append(f"{row.lost} requests were killed or still run; what they used is not known exactly.")
+    if row.estimated:
+        found.append(f"{row.estimated} requests were cut off or killed: their part is estimated (~).")
     return found
 
 
@@ -104,6 +106,7 @@ def total(rows: Sequence[Spent]) -> Spent:
             usage=used.usage + row.usage,
             unpriced=used.unpriced + row.unpriced,
             lost=used.lost + row.lost,
+            estimated=used.estimated + row.estimated,
         )
     return used
 
@@ -121,7 +124,8 @@ def _cells(row: Spent) -> list[str]:
 
 
 def _money(row: Spent) -> str:
-    return "?" if row.usage.cost is None else f"${row.usage.cost / 1e6:.4f}"
+    about = "~" if row.estimated else ""
+    return "?" if row.usage.cost is None else f"{about}${row.usage.cost / 1e6:.4f}"
 
 
 def _plain(row: Spent) -> dict[str, str | int | float | None]:
@@ -138,4 +142,5 @@ def _plain(row: Spent) -> dict[str, str | int | float | None]:
         "cache_hit_rate": round(row.hit_rate, 4),
         "unpriced": row.unpriced,
         "lost": row.lost,
+        "estimated": row.estimated,
     }

@@ -139,7 +139,7 @@ class StreamRedactor:
         """How many characters neither begin a secret that is not complete yet, nor cut a complete one."""
         first = max(0, len(text) - self._longest + 1)
         safe = next((start for start in range(first, len(text)) if text[start:] in self._beginnings), len(text))
-        cuts = True
+        cuts = safe < len(text)
         while cuts:
             cuts = False
             for form in self._forms:

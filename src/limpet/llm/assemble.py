@@ -13,6 +13,7 @@ from msgspec import Struct
 from limpet.llm.arguments import CUT_OFF, settle
 from limpet.llm.names import tool_name
 from limpet.llm.schema import restore
+from limpet.llm.tokens import estimate
 from limpet.llm.unicode import Halves, clean, clean_json
 from limpet.types.content import AssistantBlock, Text, Thinking, ToolCall
 from limpet.types.event import AnswerReset, ModelEvent, TextDelta, ThinkingDelta
@@ -139,6 +140,14 @@ class Assembler:
             stop = "stop"
         producer = self._profile.producer
         return events, AssistantMessage(content=tuple(blocks), producer=producer, stop=stop, usage=usage)
+
+    def used(self, told: Usage) -> Usage:
+        """What an answer that is cut off here has used: `told` by the service, and at least what came of it."""
+        parts = [
+            part for block in self._blocks for part in (block.arguments if isinstance(block, _Call) else block.parts)
+        ]
+        came = round(estimate("".join(parts)) * self._profile.token_factor)
+        return msgspec.structs.replace(told, output=max(told.output, came))
 
     def _named(self, call: ToolCall) -> ToolCall:
         """The call as the tool's own schema names things."""

@@ -11,27 +11,19 @@ import re
 import time
 from collections.abc import Mapping
 
-import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.errors import (
     BillingError,
     ContextOverflowError,
     CredentialError,
     ModelError,
+    ParameterError,
     RateLimitError,
     RequestError,
     UpstreamError,
 )
-from limpet.llm.unicode import clean
-
-
-class Refusal(Struct, frozen=True):
-    """The provider's own words: `codes` are all its short names for the fault (code, type, status)."""
-
-    message: str = ""
-    codes: tuple[str, ...] = ()
-    limit: int = 0
+from limpet.llm.refusal import Refusal, read, refusal_in
 
 
 class Sign(Struct, frozen=True):
@@ -156,7 +148,7 @@ def error_of(status: int, body: bytes, *, headers: Mapping[str, str], provider: 
     """The error that a refusal with HTTP `status` means. Header names are lower case."""
     said = read(body)
     if kind := headers.get("x-amzn-errortype", "").partition(":")[0]:  # AWS names the fault in a header
-        said = Refusal(said.message, (*said.codes, kind), said.limit)
+        said = structs.replace(said, codes=(*said.codes, kind))
     if not said.message and body.lstrip()[:1] == b"<":
         said = Refusal(f"HTML instead of JSON from {address}", said.codes)
     if 300 <= status < 400:
@@ -171,80 +163,12 @@ def error_of(status: int, body: bytes, *, headers: Mapping[str, str], provider: 
 
 def error_inside(value: object, *, provider: str) -> ModelError:
     """The error that an error object inside a 200 (whole or in a stream) means."""
-    said = _refusal(value)
+    said = refusal_in(value)
     status = next((int(code) for code in said.codes if code.isdigit() and 400 <= int(code) < 600), 200)
     error = _error(status, said, provider=provider, retry_after=None)
     if status == 200 and isinstance(error, RequestError):
         return UpstreamError(str(error), provider=provider, status=200)
     return error
-
-
-def read(body: bytes) -> Refusal:
-    """The provider's words in an error body of any of the usual forms; plain text counts as the message."""
-    try:
-        value: object = msgspec.json.decode(body)
-    except msgspec.DecodeError:
-        text = body[:500].decode("utf-8", "replace").strip()
-        return Refusal("" if text[:1] in ("<", "{") else clean(text))
-    if isinstance(value, list):  # Gemini's compatible endpoint wraps its error in a list
-        return next((_refusal(item) for item in msgspec.convert(value, list[object])), Refusal())
-    return _refusal(value)
-
-
-class _Body(Struct):
-    """Error bodies of OpenAI, Anthropic, Ollama (`error` is a text), FastAPI (`detail`) and plain `message`."""
-
-    error: object = None
-    message: object = None
-    detail: object = None
-    code: object = None
-    type: object = None
-    status: object = None
-    n_ctx: object = None
-    metadata: object = None
-    details: object = None
-
-
-def _refusal(value: object) -> Refusal:
-    if isinstance(value, str):
-        return Refusal(clean(value))
-    try:
-        body = msgspec.convert(value, _Body)
-    except msgspec.ValidationError:
-        return Refusal()
-    if body.error is not None:
-        inner = _refusal(body.error)
-        if inner.message or inner.codes:
-            return inner
-    codes = tuple(str(code) for code in (body.code, body.type, body.status) if isinstance(code, str | int))
-    codes += _reasons(body.details)
-    message = next((text for text in (body.message, body.detail, body.error) if isinstance(text, str)), "")
-    if not message and body.detail is not None:
-        message = msgspec.json.encode(body.detail).decode()
-    upstream = _upstream(body.metadata)
-    limit = body.n_ctx if isinstance(body.n_ctx, int) else 0
-    return Refusal(clean(f"{message} ({upstream})" if upstream else message), codes, limit)
-
-
-class _Detail(Struct):
-    reason: str = ""
-
-
-def _reasons(details: object) -> tuple[str, ...]:
-    """Google names the fault in a list of details."""
-    try:
-        return tuple(detail.reason for detail in msgspec.convert(details or [], list[_Detail]) if detail.reason)
-    except msgspec.ValidationError:
-        return ()
-
-
-def _upstream(metadata: object) -> str:
-    """OpenRouter passes on what the provider behind it said."""
-    try:
-        raw = msgspec.convert(metadata, dict[str, object]).get("raw")
-    except msgspec.ValidationError:
-        return ""
-    return raw[:300] if isinstance(raw, str) else ""
 
 
 def _error(status: int, said: Refusal, *, provider: str, retry_after: float | None) -> ModelError:
@@ -261,6 +185,11 @@ def _error(status: int, said: Refusal, *, provider: str, retry_after: float | No
         return RateLimitError(text, provider=provider, status=status, retry_after=retry_after)
     if (status >= 500 and status != 501) or status in (408, 409, 424, 425) or (status == 200 and codes & _DOWN):
         return UpstreamError(text, provider=provider, status=status)
+    if status in (400, 422):
+        from limpet.llm.refused import refused_field  # its table is large
+
+        if (refused := refused_field(said)) is not None:
+            return ParameterError(text, provider=provider, status=status, name=refused.name, scope=refused.scope)
     hint = "Check the name of the model and the address (base_url)." if status == 404 else ""
     return RequestError(text, provider=provider, status=status, hint=hint)
 

@@ -17,12 +17,13 @@ from msgspec import Struct
 
 from limpet.errors import ModelError, NoModelError, StalledError, UpstreamError
 from limpet.llm.assemble import Assembler
+from limpet.llm.exchange import Tally
 from limpet.llm.tokens import estimate
 from limpet.types.content import Text
 from limpet.types.event import Done, ModelEvent, Notice
 from limpet.types.message import AssistantMessage, Message, Request, StopReason, UserMessage
 from limpet.types.profile import Profile
-from limpet.types.usage import Usage
+from limpet.types.usage import NO_USAGE, Usage
 
 NOTICE = (
     "The small embedded model answers. It is for trying Limpet out: it uses no tools and often errs. "
@@ -90,7 +91,7 @@ class Embedded:
     def profile(self) -> Profile:
         return self._profile
 
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+    async def stream(self, request: Request, tally: Tally | None = None) -> AsyncGenerator[ModelEvent, None]:
         if not self._asked:
             yield Notice(NOTICE)
         async with self._turn:
@@ -103,6 +104,8 @@ class Embedded:
                 await self._kill()
                 raise StalledError("the embedded model did not load in time", provider="embedded") from error
             assembler = Assembler(self._profile)
+            if tally is not None:
+                tally.owed, tally.count = True, lambda: assembler.used(NO_USAGE)
             try:
                 await self._send(process, self._question(request))
                 while True:

@@ -9,21 +9,28 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from limpet.errors import CredentialError, ModelError, StalledError, UnreachableError, UpstreamError
+from limpet.llm.exchange import Exchange, Tally
 from limpet.llm.sse import ServerEvent, SseParser
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientResponse, ClientSession, TraceConfig
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 _ONE_WRITE = 128 << 10
 _MAX_EVENT = 32 << 20
 _MAX_ERROR = 64 << 10
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+
+
+class _Late(TimeoutError):
+    """Put into a body that waits for its next piece beyond the deadline."""
 
 
 class Deadlines(Struct, frozen=True):
@@ -80,36 +87,50 @@ class Http:
 
     @asynccontextmanager
     async def post(
-        self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]
+        self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str], exchange: Exchange | None = None
     ) -> AsyncGenerator[Answer, None]:
         """Send `body`, given in parts; gives the answer once its headers are there and its status is 200.
 
-        Raises `UnreachableError`, `StalledError`, or what `classify` makes of another status.
+        What goes and comes is written down in `exchange`. Raises `UnreachableError`, `StalledError`, or what
+        `classify` makes of another status.
         """
-        clock = asyncio.get_running_loop().time
-        started = clock()
-        response = await self._open(url, body, headers=headers)
+        exchange = exchange or Exchange(body, Tally())
+        started = asyncio.get_running_loop().time()
+        exchange.url, exchange.headers = url, {**_ALWAYS, **headers, **self._headers}
+        response = await self._open(exchange)
+        exchange.status, exchange.answer_headers = response.status, response.headers
         try:
             if response.status != 200:
-                raise await self._refusal(response)
-            yield Answer(response, provider=self._provider, deadlines=self._deadlines, started=started)
+                exchange.tally.owed = False
+                raise await self._refusal(response, exchange)
+            answer = Answer(response, exchange, provider=self._provider, deadlines=self._deadlines, started=started)
+            try:
+                yield answer
+            finally:
+                answer.close()
         finally:
             response.close()
 
-    async def _open(self, url: str, body: Sequence[bytes], *, headers: Mapping[str, str]) -> ClientResponse:
+    async def _open(self, exchange: Exchange) -> ClientResponse:
         import aiohttp
         from yarl import URL
 
         limits = self._deadlines
+        url, body, tally = exchange.url, exchange.body, exchange.tally
         size = sum(map(len, body))
-        sent = {**_ALWAYS, **headers, **self._headers}
+        sent = dict(exchange.headers)
         if size > _ONE_WRITE:  # never joined: copying a long history costs more than all else here
             sent["Content-Length"] = str(size)
         data = _parts(body) if size > _ONE_WRITE else b"".join(body)
         try:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._client().post(
-                    URL(url, encoded="%" in url), data=data, headers=sent, proxy=_proxy(url), allow_redirects=False
+                    URL(url, encoded="%" in url),
+                    data=data,
+                    headers=sent,
+                    proxy=_proxy(url),
+                    allow_redirects=False,
+                    trace_request_ctx=tally,
                 )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise self._unreachable(url, error) from error
@@ -122,6 +143,7 @@ class Http:
             hint = "Check the API key: it holds characters that no key has."
             raise CredentialError(f"the request cannot be sent: {error}", provider=self._provider, hint=hint) from error
         except (aiohttp.ClientError, OSError) as error:
+            tally.owed = False
             what = f"{_address(url)} closed the connection without an answer ({_words(error)})"
             raise UpstreamError(what, provider=self._provider) from error
 
@@ -136,6 +158,7 @@ class Http:
                 read_bufsize=1 << 18,
                 max_line_size=1 << 16,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=[_connected()],
             )
         return self._session
 
@@ -147,7 +170,7 @@ class Http:
             hint = "Is the local server running, and on this port?"
         return UnreachableError(f"cannot reach {_address(url)}: {_words(error)}", provider=self._provider, hint=hint)
 
-    async def _refusal(self, response: ClientResponse) -> ModelError:
+    async def _refusal(self, response: ClientResponse, exchange: Exchange) -> ModelError:
         import aiohttp
 
         from limpet.llm.classify import error_of  # a refusal is rare
@@ -159,6 +182,7 @@ class Http:
                     body += piece
         except (TimeoutError, aiohttp.ClientError, OSError):
             pass  # the status says enough
+        exchange.received.add(body)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return error_of(response.status, body, headers=headers, provider=self._provider, address=str(response.url))
 
@@ -166,49 +190,62 @@ class Http:
 class Answer:
     """The body of a 200, read under deadlines. The reader says what was content with `progress`."""
 
-    def __init__(self, response: ClientResponse, *, provider: str, deadlines: Deadlines, started: float) -> None:
+    def __init__(
+        self, response: ClientResponse, exchange: Exchange, *, provider: str, deadlines: Deadlines, started: float
+    ) -> None:
+        import aiohttp
+
+        self.tally = exchange.tally
         self._response = response
+        self._received = exchange.received
         self._provider = provider
         self._deadlines = deadlines
-        self._clock = asyncio.get_running_loop().time
+        self._client_error = aiohttp.ClientError
+        self._loop = asyncio.get_running_loop()
         self._end = started + deadlines.total
-        self._idle_end = self._clock() + deadlines.idle
+        self._deadline = min(self._end, self._loop.time() + deadlines.idle)
+        self._timer: asyncio.TimerHandle | None = None
         self._finished = False
+        self._parser = SseParser()
+        self._head: bytes | None = b""
 
     def progress(self) -> None:
         """A piece of content came: the idle deadline starts anew."""
         if not self._finished:
-            self._idle_end = self._clock() + self._deadlines.idle
+            self._deadline = min(self._end, self._loop.time() + self._deadlines.idle)
 
     def finished(self) -> None:
         """The answer is complete but for trailing facts: a cut or a stall no longer harms it."""
         if not self._finished:
             self._finished = True
-            self._idle_end = self._clock() + self._deadlines.finish
+            self._deadline = min(self._end, self._loop.time() + self._deadlines.finish)
+            self.close()  # the timer, which comes later than that
 
-    async def events(self) -> AsyncGenerator[ServerEvent, None]:
-        """The events of a stream. A body that is one JSON object instead is given as one event.
+    def close(self) -> None:
+        """Nothing is read any more: the timer goes."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def events(self) -> list[ServerEvent]:
+        """The events that came next, none at the end. A body that is one JSON object instead is given as one event.
 
         Raises `StalledError`, and `UpstreamError` for a cut connection, for HTML, and for an event over 32 MB.
         """
-        parser = SseParser()
-        head: bytes | None = b""
-        async for chunk in self.chunks():
-            if head is not None:
-                head += chunk
-                kind = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+        while chunk := await self.read():
+            if self._head is not None:
+                self._head += chunk
+                kind = self._head.lstrip(_BLANK)[:1]
                 if not kind:
                     continue
                 if kind in b"{[<":
-                    yield await self._whole(head)
-                    return
-                chunk, head = head, None
-            for event in parser.feed(chunk):
-                yield event
-            if parser.pending > _MAX_EVENT:
+                    return [await self._whole(self._head)]
+                chunk, self._head = self._head, None
+            if events := self._parser.feed(chunk):
+                return events
+            if self._parser.pending > _MAX_EVENT:
                 raise UpstreamError("one event of the answer is over 32 MB", provider=self._provider)
-        for event in parser.finish():
-            yield event
+        return self._parser.finish()
 
     async def drain(self) -> None:
         """After the end mark: give the server a moment to end the body, so that the connection can serve again."""
@@ -221,45 +258,51 @@ class Answer:
         except (TimeoutError, aiohttp.ClientError, OSError):
             pass  # then the connection is closed
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes as they come. Raises `StalledError`, and `UpstreamError` for a cut connection."""
-        import aiohttp
+    async def read(self) -> bytes:
+        """The bytes that came next, empty at the end. Raises `StalledError`, and `UpstreamError` for a cut connection.
 
-        content = self._response.content
-        while True:
-            try:
-                async with asyncio.timeout_at(min(self._end, self._idle_end)):
-                    chunk = await content.readany()
-            except TimeoutError as error:
-                if self._finished:
-                    return
-                raise self._stalled() from error
-            except (aiohttp.ClientError, OSError) as error:
-                if self._finished:
-                    return
-                what = f"the answer was cut off ({_words(error)})"
-                raise UpstreamError(what, provider=self._provider) from error
-            if not chunk:
-                return
-            # data that is always there never lets a timeout fire
-            if self._clock() >= min(self._end, self._idle_end) and not self._finished:
-                raise self._stalled()
-            yield chunk
+        One timer watches all reads of an answer: it asks at its hour how late it is, and sets itself anew.
+        """
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._look)
+        try:
+            chunk = await self._response.content.readany()
+        except _Late as error:
+            if self._finished:
+                return b""
+            raise self._stalled() from error
+        except (self._client_error, OSError) as error:
+            if self._finished:
+                return b""
+            what = f"the answer was cut off ({_words(error)})"
+            raise UpstreamError(what, provider=self._provider) from error
+        # data that is always there never lets a timer fire
+        if chunk and self._loop.time() >= self._deadline and not self._finished:
+            raise self._stalled()
+        self._received.add(chunk)
+        return chunk
+
+    def _look(self) -> None:
+        """The timer's hour: end the read that waits, or come again when it may be late."""
+        if self._loop.time() < self._deadline:
+            self._timer = self._loop.call_at(self._deadline, self._look)
+        else:
+            self._response.content.set_exception(_Late())
 
     def _stalled(self) -> StalledError:
         limits = self._deadlines
-        if self._clock() >= self._end:
+        if self._loop.time() >= self._end:
             return StalledError(f"the answer was not complete after {limits.total:g} s", provider=self._provider)
         return StalledError(f"the answer stalled: no content for {limits.idle:g} s", provider=self._provider)
 
     async def _whole(self, head: bytes) -> ServerEvent:
         parts, size = [head], len(head)
-        async for chunk in self.chunks():
+        while chunk := await self.read():
             parts.append(chunk)
             size += len(chunk)
             if size > _MAX_EVENT:
                 raise UpstreamError("the answer is over 32 MB", provider=self._provider)
-        body = b"".join(parts).lstrip(b"\xef\xbb\xbf \t\r\n")
+        body = b"".join(parts).lstrip(_BLANK)
         if body.startswith(b"<"):
             raise UpstreamError(
                 f"{_address(str(self._response.url))} answered with HTML instead of JSON",
@@ -268,6 +311,19 @@ class Answer:
                 hint="The address (base_url) may be wrong, or a proxy or login page answers in its place.",
             )
         return ServerEvent("", body)
+
+
+def _connected() -> TraceConfig:
+    """Tells the tally of a request that it has a connection: from there on it may cost."""
+    import aiohttp
+
+    async def on(_session: ClientSession, context: SimpleNamespace, _params: object) -> None:
+        context.trace_request_ctx.owed = True
+
+    config = aiohttp.TraceConfig()
+    config.on_connection_create_end.append(on)
+    config.on_connection_reuseconn.append(on)
+    return config
 
 
 async def _parts(body: Sequence[bytes]) -> AsyncGenerator[bytes, None]:

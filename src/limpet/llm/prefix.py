@@ -12,6 +12,7 @@ from itertools import groupby
 
 import msgspec
 
+from limpet.llm.learned import Fields, without
 from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
@@ -117,10 +118,16 @@ class PrefixCache:
             self._size -= oldest.size
 
 
-def body_of(head: bytes, parts: Sequence[bytes], *, tail: bytes) -> list[bytes]:
-    """`head`, `parts` with commas between them, `tail`: small neighbours in one piece, blocks as they are."""
+def body_of(
+    head: Fields, parts: Sequence[bytes], *, key: str, tail: Fields | None = None, refused: Sequence[str] = ()
+) -> list[bytes]:
+    """The JSON object of `head`, the list `key` of `parts`, and `tail`, without the fields that are `refused`.
+
+    It comes in pieces: small neighbours in one, blocks as they are.
+    """
+    before, after = (to_json(without(fields, refused))[1:-1] for fields in (head, tail or {}))
     body: list[bytes] = []
-    small = [head]
+    small = [b"{", before, b',"' if before else b'"', key.encode(), b'":[']
     for at, part in enumerate(parts):
         if at:
             small.append(b",")
@@ -129,7 +136,7 @@ def body_of(head: bytes, parts: Sequence[bytes], *, tail: bytes) -> list[bytes]:
         else:
             body += [b"".join(small), part]
             small = []
-    return [*body, b"".join([*small, tail])]
+    return [*body, b"".join([*small, b"]," if after else b"]", after, b"}"])]
 
 
 def _common(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:

@@ -17,7 +17,7 @@ class ServerEvent(NamedTuple):
 
 
 class SseParser:
-    """Turns chunks into events. Comments, ids and retry hints give none; a last event needs no blank line."""
+    """Turns chunks into events; a last event needs no blank line. Comments, ids, hints and blank data give none."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -41,10 +41,19 @@ class SseParser:
             self._size += len(chunk)
             return []
         self._after_cr = chunk.endswith(b"\r")
-        lines = _BREAK.split(b"".join([*self._parts, chunk]))
+        if self._size:
+            chunk = b"".join([*self._parts, chunk])
+        lines = _BREAK.split(chunk) if b"\r" in chunk else chunk.split(b"\n")
         rest = lines.pop()
         self._parts, self._size = [rest], len(rest)
-        return [event for line in lines if (event := self._line(line)) is not None]
+        events: list[ServerEvent] = []
+        for line in lines:
+            if line.startswith(b"data: "):  # nearly all there is
+                self._data.append(line[6:])
+                self._first = False
+            elif (event := self._line(line)) is not None:
+                events.append(event)
+        return events
 
     def finish(self) -> list[ServerEvent]:
         """What is left at the end of the stream."""
@@ -68,6 +77,7 @@ class SseParser:
         return None
 
     def _dispatch(self) -> ServerEvent | None:
-        name, data = self._name, self._data
+        name, parts = self._name, self._data
         self._name, self._data = b"", []
-        return ServerEvent(name.decode("utf-8", "replace"), b"\n".join(data)) if data else None
+        data = parts[0] if len(parts) == 1 else b"\n".join(parts)
+        return ServerEvent(name.decode("utf-8", "replace"), data) if data.strip() else None

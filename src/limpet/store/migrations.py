@@ -131,4 +131,31 @@ MIGRATIONS = (
     ALTER TABLE sessions ADD COLUMN closing INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX sessions_closing ON sessions (key) WHERE closing > 0;
     """,
+    """
+    -- what services of models have taught: fields they refuse, the window they have
+    CREATE TABLE learned (
+        provider TEXT NOT NULL,
+        base_url TEXT NOT NULL,
+        model TEXT NOT NULL,
+        refused TEXT NOT NULL,
+        window INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        PRIMARY KEY (provider, base_url, model, refused)
+    ) WITHOUT ROWID;
+    -- failed requests as they went over the wire, the newest few
+    CREATE TABLE traces (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        provider TEXT NOT NULL,
+        model TEXT NOT NULL,
+        status INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    );
+    -- whether a request was cut off, so that its tokens and cost are only estimated
+    ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;
+    """,
 )

@@ -22,13 +22,18 @@ _KEYS: dict[Group, str] = {
 
 
 class Spent(Struct, frozen=True):
-    """What one group has used. `unpriced` counts requests whose cost is not known, `lost` those that were killed."""
+    """What one group has used.
+
+    `unpriced` counts requests whose cost is not known, `lost` those that were killed or still run,
+    `estimated` those whose tokens were estimated because nobody counted them: cut off, stopped or killed.
+    """
 
     name: str
     requests: int
     usage: Usage
     unpriced: int
     lost: int
+    estimated: int = 0
 
     @property
     def hit_rate(self) -> float:
@@ -48,6 +53,7 @@ class _Row(Struct, array_like=True):
     cost: int | None
     unpriced: int
     lost: int
+    estimated: int
 
 
 def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) -> list[Spent]:
@@ -55,7 +61,7 @@ def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) 
     rows = connection.execute(
         f"SELECT {_KEYS[group]} AS name, COUNT(*), SUM(input), SUM(output), SUM(cache_read), SUM(cache_write),"
         " SUM(reasoning), SUM(cost), SUM(usage.state = 'done' AND cost IS NULL),"
-        " SUM(usage.state IN ('open', 'orphaned'))"
+        " SUM(usage.state IN ('open', 'orphaned')), SUM(usage.estimated)"
         " FROM usage LEFT JOIN sessions ON sessions.id = usage.session"
         " WHERE usage.at >= ? GROUP BY name ORDER BY name",
         (f"{offset:+d} seconds", since),
@@ -74,6 +80,7 @@ def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) 
             ),
             unpriced=row.unpriced,
             lost=row.lost,
+            estimated=row.estimated,
         )
         for row in convert(rows.fetchall(), list[_Row])
     ]

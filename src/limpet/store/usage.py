@@ -16,11 +16,14 @@ from limpet.types.ids import new_id
 from limpet.types.message import Request
 from limpet.types.ports import Clock
 from limpet.types.profile import Profile
-from limpet.types.usage import Usage
+from limpet.types.usage import NO_USAGE, Usage
 
 
 class Reservation(Struct, frozen=True):
-    """A request about to be made. `reserved` is what it may cost at the most, in micro-dollars."""
+    """A request about to be made. `reserved` is what it may cost at the most, in micro-dollars.
+
+    `expected` is the estimate that stands in its row until it is settled, and for good when it is killed.
+    """
 
     id: str
     session: str
@@ -28,6 +31,7 @@ class Reservation(Struct, frozen=True):
     provider: str
     model: str
     reserved: int = 0
+    expected: Usage = NO_USAGE
 
 
 class UsageMeter:
@@ -51,7 +55,9 @@ class UsageMeter:
         self._gauge = Gauge(budgets)
         self._day_start = day_start
 
-    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
+    async def reserve(
+        self, request: Request, profile: Profile, *, at_most: int, expected: Usage = NO_USAGE
+    ) -> tuple[str, str]:
         name, now = new_id("q"), self._clock.now()
         warnings: list[str] = []
 
@@ -67,36 +73,51 @@ class UsageMeter:
                 provider=profile.provider,
                 model=profile.model,
                 reserved=at_most,
+                expected=expected,
             )
             reserve(connection, reservation, owner=self._owner, now=now)
 
         await self._store.write(work)
         return name, " ".join(warnings)
 
-    async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
-        await self._store.write(lambda connection: settle(connection, reservation, usage, state=state))
+    async def settle(
+        self, reservation: str, usage: Usage, *, state: Literal["done", "failed"], estimated: bool = False
+    ) -> None:
+        await self._store.write(
+            lambda connection: settle(connection, reservation, usage, state=state, estimated=estimated)
+        )
 
 
 def reserve(connection: Connection, reservation: Reservation, *, owner: Owner, now: int) -> None:
     """Insert an open row: a request that is killed is counted too."""
+    expected = reservation.expected
     connection.execute(
-        "INSERT INTO usage (id, session, turn, process, provider, model, state, at, reserved)"
-        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?)",
+        "INSERT INTO usage"
+        " (id, session, turn, process, provider, model, state, at, reserved, input, output, cost, estimated)"
+        " VALUES (?, ?, ?, ?, ?, ?, 'open', ?, ?, ?, ?, ?, ?)",
         (
             reservation.id, reservation.session, reservation.turn, owner.name,
             reservation.provider, reservation.model, now, reservation.reserved,
+            expected.input, expected.output, expected.cost, bool(expected.total),
         ),
     )  # fmt: skip
 
 
-def settle(connection: Connection, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
+def settle(
+    connection: Connection,
+    reservation: str,
+    usage: Usage,
+    *,
+    state: Literal["done", "failed"],
+    estimated: bool = False,
+) -> None:
     """Close a reservation with what was used."""
     connection.execute(
-        "UPDATE usage SET state = ?, input = ?, output = ?, cache_read = ?, cache_write = ?, reasoning = ?, cost = ?"
-        " WHERE id = ?",
+        "UPDATE usage SET state = ?, input = ?, output = ?, cache_read = ?, cache_write = ?, reasoning = ?, cost = ?,"
+        " estimated = ? WHERE id = ?",
         (
             state, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning, usage.cost,
-            reservation,
+            estimated, reservation,
         ),
     )  # fmt: skip
 
@@ -128,6 +149,6 @@ def orphans(connection: Connection, owner: Owner) -> list[str]:
 
 
 def close_orphans(connection: Connection, process: str) -> None:
-    """What a dead process had open was spent, but nobody knows how much."""
+    """What a dead process had open was spent: of how much, only the estimate made before it is known."""
     connection.execute("UPDATE usage SET state = 'orphaned' WHERE process = ? AND state = 'open'", (process,))
     connection.execute("DELETE FROM groups WHERE process = ?", (process,))

@@ -9,6 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from limpet.errors import ModelError, RequestError
+from limpet.llm.exchange import Tally
+from limpet.llm.tokens import estimate
 from limpet.types.content import AssistantBlock, Text, Thinking, ToolCall
 from limpet.types.event import Done, ModelEvent, TextDelta, ThinkingDelta
 from limpet.types.message import AssistantMessage, Request, StopReason
@@ -57,10 +59,13 @@ class ScriptedModel:
     def profile(self) -> Profile:
         return self._profile
 
-    async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
+    async def stream(self, request: Request, tally: Tally | None = None) -> AsyncGenerator[ModelEvent, None]:
         turn = len(self.requests)
         self.requests.append(request)
         answer = self._step(turn, request)
+        if tally is not None:
+            tally.owed = True
+            tally.count = lambda: Usage(output=estimate(answer.thinking + answer.text))
         await asyncio.sleep(answer.delay)
         if answer.thinking:
             yield ThinkingDelta(answer.thinking)

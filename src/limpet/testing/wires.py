@@ -10,11 +10,13 @@ from msgspec import Raw, structs
 
 from limpet.llm.build import LOCAL_FACTOR, wire_of
 from limpet.llm.http import Deadlines, Http
+from limpet.llm.metered import Countable
+from limpet.llm.wire.service import Witness
 from limpet.testing.fakes.server import FakeServer
 from limpet.types.content import Text
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, ToolChoice, UserMessage
-from limpet.types.ports import Blobs, Model
+from limpet.types.ports import Blobs, Lessons, Model, Traces
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 
@@ -76,13 +78,14 @@ async def wire_at(
     deadlines: Deadlines | None = None,
     blobs: Blobs | None = None,
     key: str | None = None,
-) -> AsyncGenerator[Model, None]:
+    witness: tuple[Lessons | None, Traces | None] = (None, None),
+) -> AsyncGenerator[Countable, None]:
     """The wire that `profile` names, speaking to `server` with its key or another one."""
     base = server.base_url.removesuffix("/v1") if profile.wire == "anthropic" else server.base_url
     at = structs.replace(profile, base_url=base)
     limits = deadlines or Deadlines()
     http = Http(at.provider, deadlines=limits.times(LOCAL_FACTOR) if at.local else limits)
-    model = wire_of(at, server.key if key is None else key, blobs=blobs, http=http)
+    model = wire_of(at, server.key if key is None else key, blobs=blobs, http=http, witness=Witness(*witness))
     try:
         yield model
     finally:

@@ -13,7 +13,8 @@ from limpet.types.event import Event, ModelEvent
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
-from limpet.types.usage import Usage
+from limpet.types.trace import Trace
+from limpet.types.usage import NO_USAGE, Usage
 
 Emit = Callable[[Event], None]
 """Tells the watchers. Never raises, never blocks."""
@@ -270,16 +271,48 @@ class Rests(Protocol):
         ...
 
 
+class Known(Struct, frozen=True):
+    """What a service has taught of one model: fields it refuses (see `Profile.refused`), its window or 0."""
+
+    refused: tuple[str, ...] = ()
+    window: int = 0
+
+
+class Lessons(Protocol):
+    """Called by the wires of `llm` for what a service refuses or reveals; provided by `store.learned`."""
+
+    def known(self, profile: Profile) -> Known: ...
+
+    async def refuses(self, profile: Profile, field: str, *, reason: str) -> None:
+        """Remember that the service of `profile` does not take `field`."""
+        ...
+
+    async def has_window(self, profile: Profile, tokens: int, *, reason: str) -> None:
+        """Remember how large its window is."""
+        ...
+
+
+class Traces(Protocol):
+    """Called by the wires of `llm` with each failed request; provided by `store.traces`."""
+
+    async def keep(self, trace: Trace) -> None: ...
+
+
 class Meter(Protocol):
     """Called by `llm.metered` around each request; provided by `store.usage`."""
 
-    async def reserve(self, request: Request, profile: Profile, *, at_most: int) -> tuple[str, str]:
+    async def reserve(
+        self, request: Request, profile: Profile, *, at_most: int, expected: Usage = NO_USAGE
+    ) -> tuple[str, str]:
         """Insert an open reservation before the request, which may cost `at_most` micro-dollars.
 
+        `expected` is what stands there if nobody ever settles it, because the process was killed.
         Gives its name, and a warning for the owner or nothing. Raises `BudgetError` when a budget would not hold.
         """
         ...
 
-    async def settle(self, reservation: str, usage: Usage, *, state: Literal["done", "failed"]) -> None:
-        """Close a reservation that no turn's commit will close."""
+    async def settle(
+        self, reservation: str, usage: Usage, *, state: Literal["done", "failed"], estimated: bool = False
+    ) -> None:
+        """Close a reservation that no turn's commit will close. `estimated`: nobody counted `usage` exactly."""
         ...

@@ -62,6 +62,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     wire's own path (`{model}` stands for the model); `query` is added to it.
     What a history needs: `reasoning_pad` stands for reasoning that is demanded but missing, `call_signature` for the
     signature of a call that another model made; `id_length`: ids of calls are exactly that many letters and digits.
+    `refused`: fields of the request that the service was found to refuse, or `field=value` with the value as JSON.
     """
 
     provider: str
@@ -98,6 +99,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     cache_ttl: int = 0
     token_factor: float = 1.0
     price: Price | None = None
+    refused: tuple[str, ...] = ()
 
     @property
     def producer(self) -> Producer:

@@ -137,7 +137,7 @@ async def _post(endpoint: Endpoint, errand: Errand) -> bytes:
     parts: list[bytes] = []
     size = 0
     async with endpoint.http.post(url, errand.body, headers=headers) as answer:
-        async for chunk in answer.chunks():
+        while chunk := await answer.read():
             answer.progress()
             parts.append(chunk)
             if (size := size + len(chunk)) > LARGEST_ANSWER:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import msgspec
 from msgspec import Raw, Struct
@@ -71,7 +70,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     tail: Wire = {"stream": True, **_sampling(request.sampling, profile)}
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
-    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
+    return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
 
 
 def _mark(profile: Profile) -> Wire:
@@ -320,10 +319,9 @@ class Anthropic(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))
-        async with aclosing(answer.events()) as events:
-            async for event in events:
-                if not event.data.strip():
-                    continue
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
+        while not reader.ended and (events := await answer.events()):
+            for event in events:
                 found, content = reader.event(event.data)
                 if content:
                     answer.progress()

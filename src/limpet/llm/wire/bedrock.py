@@ -6,7 +6,7 @@ With a key it is sent as a bearer token (a Bedrock API key); without one request
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw, Struct
@@ -21,7 +21,7 @@ from limpet.llm.pictures import data_of, note_of
 from limpet.llm.prefix import PrefixCache, body_of, to_json
 from limpet.llm.schema import Offered, offer_of
 from limpet.llm.unicode import decode_json
-from limpet.llm.wire.service import Service
+from limpet.llm.wire.service import NOBODY, Service, Witness
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
 from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
@@ -75,7 +75,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         head["inferenceConfig"] = config
     if fields := _thinking(request.sampling, profile):
         head["additionalModelRequestFields"] = fields
-    return body_of((to_json(head)[:-1] + b"," if head else b"{") + b'"messages":[', pieces, tail=b"]}")
+    return body_of(head, pieces, key="messages", refused=profile.refused)
 
 
 def _tools(request: Request, profile: Profile) -> list[Wire]:
@@ -310,8 +310,9 @@ class Bedrock(Service):
         http: Http,
         prefix: PrefixCache | None = None,
         blobs: Blobs | None = None,
+        witness: Witness = NOBODY,
     ) -> None:
-        super().__init__(profile, key=key, http=http, prefix=prefix, blobs=blobs)
+        super().__init__(profile, key=key, http=http, prefix=prefix, blobs=blobs, witness=witness)
         self._signer = Signer(profile.provider)
 
     def _encode(self, request: Request) -> list[bytes]:
@@ -330,22 +331,22 @@ class Bedrock(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
         parser = FrameParser()
-        async with aclosing(answer.chunks()) as chunks:
-            async for chunk in chunks:
-                try:
-                    frames = parser.feed(chunk)
-                except FrameError as error:
-                    what = f"the answer is not readable ({error}): {chunk[:60]!r}"
-                    raise UpstreamError(what, provider=self._profile.provider) from error
-                for frame in frames:
-                    found, content = reader.frame(frame)
-                    if content:
-                        answer.progress()
-                    if reader.stop:
-                        answer.finished()
-                    for item in found:
-                        yield item
+        while chunk := await answer.read():
+            try:
+                frames = parser.feed(chunk)
+            except FrameError as error:
+                what = f"the answer is not readable ({error}): {chunk[:60]!r}"
+                raise UpstreamError(what, provider=self._profile.provider) from error
+            for frame in frames:
+                found, content = reader.frame(frame)
+                if content:
+                    answer.progress()
+                if reader.stop:
+                    answer.finished()
+                for item in found:
+                    yield item
         if not reader.stop:
             why = "the answer was cut off" if not reader.assembler.empty else "the answer is empty"
             raise UpstreamError(why, provider=self._profile.provider)

@@ -7,7 +7,6 @@ that another model made carries the profile's stand-in (`call_signature`), which
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import msgspec
 from msgspec import Raw, Struct
@@ -75,8 +74,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
             tail["toolConfig"] = {"functionCallingConfig": {"mode": "NONE"}}
     if config := _config(request.sampling, profile):
         tail["generationConfig"] = config
-    start = to_json(head)[:-1] + (b',"contents":[' if head else b'"contents":[')
-    return body_of(start, pieces, tail=b"]," + to_json(tail)[1:] if tail else b"]}")
+    return body_of(head, pieces, key="contents", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> Wire:
@@ -319,10 +317,9 @@ class Gemini(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))
-        async with aclosing(answer.events()) as events:
-            async for event in events:
-                if not event.data.strip():
-                    continue
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
+        while events := await answer.events():
+            for event in events:
                 found, content = reader.chunk(event.data)
                 if content:
                     answer.progress()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import msgspec
 
@@ -81,7 +80,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
             tail["reasoning_effort"] = "none"
     if profile.local and "tools" in head and request.sampling.temperature is None:
         tail["temperature"] = LOCAL_TEMPERATURE
-    return body_of(to_json(head)[:-1] + b',"messages":[', pieces, tail=b"]," + to_json(tail)[1:])
+    return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> dict[str, object]:
@@ -293,14 +292,13 @@ class OpenAIChat(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, request.tools)
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
         ended = False
-        async with aclosing(answer.events()) as events:
-            async for event in events:
+        while not ended and (events := await answer.events()):
+            for event in events:
                 if event.data.strip() == b"[DONE]":
                     ended = True
                     break
-                if not event.data.strip():
-                    continue
                 found, content = reader.chunk(event.data)
                 if content:
                     answer.progress()

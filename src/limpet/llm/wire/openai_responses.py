@@ -7,7 +7,6 @@ kept whole in `Thinking.signature`, the ids of messages and calls in the signatu
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -57,7 +56,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if profile.cache_key and request.session:
         tail["prompt_cache_key"] = request.session[:64]
     tail.update(_sampling(request.sampling, profile))
-    return body_of(to_json(head)[:-1] + b',"input":[', pieces, tail=b"]," + to_json(tail)[1:])
+    return body_of(head, pieces, key="input", tail=tail, refused=profile.refused)
 
 
 def _tool(tool: Offered) -> Wire:
@@ -353,9 +352,10 @@ class OpenAIResponses(Service):
 
     async def _read(self, answer: Answer, request: Request) -> AsyncGenerator[ModelEvent, None]:
         reader = _Reader(self._profile, Assembler(self._profile, request.tools))
-        async with aclosing(answer.events()) as events:
-            async for event in events:
-                if not event.data.strip() or event.data.strip() == b"[DONE]":
+        answer.tally.count = lambda: reader.assembler.used(usage_of(reader.usage, self._profile))
+        while not reader.ended and (events := await answer.events()):
+            for event in events:
+                if event.data.strip() == b"[DONE]":
                     continue
                 found, content = reader.event(event.data)
                 if content:

@@ -67,7 +67,10 @@ class BedrockService:
             raise Refused("The request body is not valid JSON")
         body = seen.body
         for field in body:
-            need(field in _FIELDS and field not in rules.forbidden, f"extraneous key [{field}] is not permitted")
+            need(field in _FIELDS, f"extraneous key [{field}] is not permitted")
+        for field in rules.forbidden:
+            known = field not in body and field not in fields(body.get("inferenceConfig", {}), "inferenceConfig")
+            need(known, f"extraneous key [{field}] is not permitted")
         messages = [fields(item, f"messages.{at}") for at, item in enumerate(items(body.get("messages"), "messages"))]
         need(messages, "A conversation must start with a user message. Try again with one.")
         if rules.max_characters and len(msgspec.json.encode(messages)) > rules.max_characters:

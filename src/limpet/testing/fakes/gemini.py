@@ -49,9 +49,11 @@ class GeminiService:
             raise Refused("Invalid JSON payload received.")
         body = seen.body
         _known(body, _FIELDS, "")
+        config = fields(body.get("generationConfig", {}), "generation_config")
         for field in rules.forbidden:
-            need(field not in body, f'Invalid JSON payload received. Unknown name "{field}": Cannot find field.')
-        _known(fields(body.get("generationConfig", {}), "generation_config"), _CONFIG, "generation_config")
+            known = field not in body and field not in config
+            need(known, f'Invalid JSON payload received. Unknown name "{field}": Cannot find field.')
+        _known(config, _CONFIG, "generation_config")
         contents = [fields(item, f"contents[{at}]") for at, item in enumerate(items(body.get("contents"), "contents"))]
         need(contents, "contents is not specified")
         if rules.max_characters and (size := len(msgspec.json.encode(contents))) > rules.max_characters:
