@@ -132,16 +132,19 @@ class ModelShelf:
             choice = await choose(self._settings, os.environ, named=reference)
             if self._announce and not reference:
                 self._emit(Notice(choice.reason))
-            candidates = await self._candidates(choice, chosen=bool(reference))
-            alone = len(candidates) == 1
-            model = candidates[0].model if alone else Failover(candidates, rests=self._rests, clock=SystemClock())
+            kept = bool(reference) and not self._fallbacks.replace_chosen
+            candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
+            stand_ins = self._fallbacks.fallbacks if kept else ()
+            model = candidates[0].model
+            if len(candidates) > 1 or stand_ins:
+                model = Failover(candidates, rests=self._rests, clock=SystemClock(), stand_ins=stand_ins)
             self._models[reference] = Redacted(model, self._redactor)
         return self._models[reference]
 
-    async def _candidates(self, choice: Choice, *, chosen: bool) -> list[Candidate]:
+    async def _candidates(self, choice: Choice, fallbacks: Sequence[str]) -> list[Candidate]:
         """The model with each of its keys, then the fallbacks with theirs."""
         choices = [choice]
-        for reference in () if chosen and not self._fallbacks.replace_chosen else self._fallbacks.fallbacks:
+        for reference in fallbacks:
             try:
                 choices.append(await choose(self._settings, os.environ, named=reference))
             except LimpetError as error:

@@ -129,3 +129,17 @@ def test_a_single_candidate_fails_with_its_own_error_and_never_rests() -> None:
         with pytest.raises(UpstreamError, match="it broke"):
             asyncio.run(chain.ask())
     assert chain.tried == [2]
+
+
+def test_a_model_chosen_by_name_is_not_replaced_but_its_fallbacks_are_offered() -> None:
+    failing = ScriptedModel([UpstreamError("down", provider="a")], profile=Profile("a", "openai_chat", "x"))
+    model = Failover([Candidate(failing, "a")], rests=MemoryRests(), clock=FakeClock(), stand_ins=("b/y", "c/z"))
+
+    async def main() -> None:
+        async for _ in model.stream(ask(user("hi"))):
+            pass
+
+    with pytest.raises(UpstreamError) as raised:
+        asyncio.run(main())
+    assert "/model b/y" in raised.value.present()
+    assert "c/z" in raised.value.present()

@@ -42,11 +42,21 @@ class Candidate(Struct, frozen=True):
     credential: str
 
 
+CHOSEN = (
+    "You chose this model, so no other one answers for it unasked. Fallbacks: {others}. Say /model {first} and then "
+    "/retry to go on with one; models.replace_chosen = true lets me do that myself."
+)
+
+
 class Failover:
     """A `Model` out of several. `profile` is that of the first: prompts are made for it."""
 
-    def __init__(self, candidates: Sequence[Candidate], *, rests: Rests, clock: Clock) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], *, rests: Rests, clock: Clock, stand_ins: Sequence[str] = ()
+    ) -> None:
+        """`stand_ins` are models that may not stand in by themselves: they are offered when all candidates fail."""
         self._candidates = tuple(candidates)
+        self._stand_ins = tuple(stand_ins)
         self._rests = rests
         self._clock = clock
 
@@ -84,11 +94,15 @@ class Failover:
                 failures.append(f"{name}: {error}")
             if shown:
                 yield AnswerReset(failures[-1])
+        hint = "What rests is tried again by itself. /model provider/model chooses another one."
+        if self._stand_ins:
+            hint = CHOSEN.format(others=", ".join(self._stand_ins), first=self._stand_ins[0])
         if last is not None and len(self._candidates) == 1:
+            if self._stand_ins:
+                last.hint = f"{last.hint}\n{hint}".strip()
             raise last
         raise NoCandidateError(
-            "No model could answer:\n" + "\n".join(f"- {failure}" for failure in failures),
-            hint="What rests is tried again by itself. /model provider/model chooses another one.",
+            "No model could answer:\n" + "\n".join(f"- {failure}" for failure in failures), hint=hint
         )
 
     def _resting(self, candidate: Candidate) -> str:
