@@ -78,7 +78,7 @@ class Execution:
         for wave in self._waves(calls):
             try:
                 async with asyncio.TaskGroup() as group:
-                    tasks = [group.create_task(self._one(call)) for call in wave]
+                    tasks = [group.create_task(self.one(call)) for call in wave]
             except* LimpetError as failures:
                 raise _first(failures) from None
             ends = ends or any(task.result() for task in tasks)
@@ -95,7 +95,8 @@ class Execution:
                 waves[-1].append(call)
         return [wave for wave in waves if wave]
 
-    async def _one(self, call: PendingCall) -> bool:
+    async def one(self, call: PendingCall) -> bool:
+        """Give one call its result; whether it ends the turn."""
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
         result = self._redacted(self.guard.seen(call.call, await self._outcome(call)))

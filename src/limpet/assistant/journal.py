@@ -14,11 +14,11 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
-from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted
+from limpet.types.entry import AssistantEntry, Compaction, Entry, Note, ToolResultEntry, ToolStarted
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
-from limpet.types.message import AssistantMessage, Producer
+from limpet.types.message import AssistantMessage, Producer, Request
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
 
@@ -40,11 +40,16 @@ class TurnJournal:
     log: Log
     last: str = ""
     _answered: set[int] = field(default_factory=set[int])
+    _asked: Request | None = None
+
+    def asked(self, request: Request) -> None:
+        """The next answer is one to this request."""
+        self._asked = request
 
     async def assistant(self, answer: AssistantMessage, *, reservation: str) -> tuple[PendingCall, ...]:
         await self._append(
             lambda connection, now: commits.answer(
-                connection, self.writer, answer, reservation=reservation, trust="owner", now=now
+                connection, self.writer, self._entry(answer), reservation=reservation, trust="owner", now=now
             )
         )
         return self.log.pending()
@@ -94,17 +99,19 @@ class TurnJournal:
             if self._reduced():
                 parts += self._parts(REDUCED, kind="notice")
         rows = [row.id for row in self._rows()]
-        over = await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
+        over = await self._end(
+            End(state="done", answer=self._entry(answer) if answer else None, reservation=reservation, parts=parts)
+        )
         if not over and parts:
             self._answered.update(rows)
         return over
 
     async def cancel(self, shown: str, producer: Producer) -> None:
         """End the turn on the owner's word: what was shown of the answer is kept, open calls are answered."""
-        message = None
+        said = None
         if shown.strip() and not self.log.pending():
-            message = AssistantMessage(content=(Text(shown),), producer=producer, stop="cancelled")
-        await self._end(End(state="cancelled", message=message, results=self._unanswered(STOPPED), error="stopped"))
+            said = self._entry(AssistantMessage(content=(Text(shown),), producer=producer, stop="cancelled"))
+        await self._end(End(state="cancelled", answer=said, results=self._unanswered(STOPPED), error="stopped"))
 
     async def fail(self, notice: str, *, kind: str, interrupted: bool = False) -> None:
         """End the turn without an answer; everybody who waits for one is told `notice`."""
@@ -117,6 +124,12 @@ class TurnJournal:
                 error=f"{kind}: {notice}",
             )
         )
+
+    def _entry(self, answer: AssistantMessage) -> AssistantEntry:
+        """The answer with what its request had beside the log."""
+        if self._asked is None:
+            return AssistantEntry(answer)
+        return AssistantEntry(answer, sampling=self._asked.sampling, tool_choice=self._asked.tool_choice)
 
     def _reduced(self) -> bool:
         """Whether the conversation was shortened in this turn without a summary."""

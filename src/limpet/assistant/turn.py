@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from limpet.agent import loop
@@ -77,6 +79,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         model=turn.model,
         asking=Asking(session_sampling(services, session, profile), chat.tool_choice),
         spend=budget.spend,
+        asked=journal.asked,
     )
     if not profile.images and services.purposes.vision.model:
         view = DescribingView(view, services, turn.log, session=session, notes=journal, count=budget.spend)
@@ -86,7 +89,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         execution=Execution(
             services.tools,
             policy=services.policy,
-            context=_context(turn),
+            context=tool_context(services, session=session, profile=profile, seen=turn.log.seen),
             journal=journal,
             locks=services.locks,
             clock=services.clock,
@@ -99,23 +102,25 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     )
 
 
-def _context(turn: Run) -> ToolContext:
-    services = turn.services
+def tool_context(
+    services: Services, *, session: str, profile: Profile, seen: Mapping[str, str] | None = None
+) -> ToolContext:
+    """What the tools of a turn may use; the execution of each call makes its own of it."""
 
     async def starting(intent: FileIntent) -> None:
         raise NotImplementedError  # the execution of each call puts its own here
 
     return ToolContext(
         key="",
-        session=turn.writer.lease.session,
+        session=session,
         workspace=services.workspace,
-        result_limit=result_limit(turn.model.profile.window),
+        result_limit=result_limit(profile.window),
         blobs=services.blobs,
         redactor=services.redactor,
         approvals=services.approvals,
         starting=starting,
         progress=lambda line: None,
-        seen=turn.log.seen,
+        seen=seen or {},
     )
 
 

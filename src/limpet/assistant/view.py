@@ -50,18 +50,23 @@ class SessionView:
         model: Model,
         asking: Asking,
         spend: Callable[[Usage], None],
+        asked: Callable[[Request], None] = lambda request: None,
     ) -> None:
+        """`spend` is told what requests beside the conversation used, `asked` is given each request."""
         self._services = services
         self._place = place
         self._log = log
         self._session = place.lease.session
         self._asking = asking
+        self._asked = asked
         self._reducer = Reducer(services, log, place, model=model, build=self._build, spend=spend)
 
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
         await self._tell_folders()
         await self._reducer.before_request()
-        return self._build(tool_choice)
+        request = self._build(tool_choice)
+        self._asked(request)
+        return request
 
     async def _tell_folders(self) -> None:
         """Log what folders say of themselves that the agent has begun to work in."""

@@ -29,7 +29,6 @@ from limpet.types.entry import (
     UserEntry,
 )
 from limpet.types.envelope import InboxRow, Trust
-from limpet.types.message import AssistantMessage
 
 Render = Callable[[InboxRow], UserEntry | None]
 """Makes the user entry of an event; None when it is not for the model (a command), which ends the taking."""
@@ -94,12 +93,12 @@ def absorb(connection: Connection, writer: TurnWriter, *, now: int) -> list[Entr
 
 
 def answer(
-    connection: Connection, writer: TurnWriter, message: AssistantMessage, *, reservation: str, trust: Trust, now: int
+    connection: Connection, writer: TurnWriter, payload: AssistantEntry, *, reservation: str, trust: Trust, now: int
 ) -> Entry:
     """Commit 3: an answer with calls, before any of them runs."""
-    entry = entries.append(connection, writer.lease, AssistantEntry(message), turn=writer.turn, now=now, trust=trust)
+    entry = entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
     if reservation:
-        usage.settle(connection, reservation, message.usage, state="done")
+        usage.settle(connection, reservation, payload.message.usage, state="done")
     return entry
 
 
@@ -139,10 +138,10 @@ def add(connection: Connection, addition: Addition, payloads: Sequence[Payload],
 
 
 class End(Struct, frozen=True):
-    """How a turn ends. `message` is its last answer, if it has one; `parts` get the key of the entry or the turn."""
+    """How a turn ends. `answer` is its last one, if it has one; `parts` get the key of the entry or the turn."""
 
     state: TurnState
-    message: AssistantMessage | None = None
+    answer: AssistantEntry | None = None
     results: tuple[ToolResultEntry, ...] = ()
     reservation: str = ""
     parts: tuple[Part, ...] = ()
@@ -161,10 +160,10 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
         raise sessions.lost(lease)
     made = [
         entries.append(connection, lease, payload, turn=turn, now=now, trust=ending.trust)
-        for payload in (*ending.results, *((AssistantEntry(ending.message),) if ending.message else ()))
+        for payload in (*ending.results, *((ending.answer,) if ending.answer else ()))
     ]
-    if ending.message is not None and ending.reservation:
-        usage.settle(connection, ending.reservation, ending.message.usage, state="done")
+    if ending.answer is not None and ending.reservation:
+        usage.settle(connection, ending.reservation, ending.answer.message.usage, state="done")
     for part in ending.parts:
         outbox.queue(connection, part, session=lease.session, turn=turn, now=now)
     if ending.state == "done":

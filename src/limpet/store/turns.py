@@ -49,6 +49,12 @@ def newest(connection: Connection, session: str) -> TurnRow | None:
     return None if row is None else convert(row, TurnRow)
 
 
+def matching(connection: Connection, start: str) -> list[TurnRow]:
+    """The turns whose id begins with `start`, at most ten."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM turns WHERE substr(id, 1, ?) = ? LIMIT 10", (len(start), start))
+    return [convert(row, TurnRow) for row in rows]
+
+
 def insert(connection: Connection, turn: str, session: str, *, now: int) -> None:
     connection.execute(
         "INSERT INTO turns (id, session, state, started) VALUES (?, ?, 'running', ?)", (turn, session, now)
