@@ -71,7 +71,13 @@ async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> N
     if kill_at < 0:
         helper = await asyncio.create_subprocess_exec("sleep", "60", stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL)
         (folder / "helper.pid").write_text(str(helper.pid))
-    profile = Profile(provider="fake", wire="anthropic", model="claude-x", base_url=url, window=100_000)
+    profile = Profile(
+        provider="fake",
+        wire="anthropic",
+        model="claude-x",
+        base_url=url,
+        window=int(os.environ.get("WINDOW", "100000")),
+    )
     wire = Anthropic(profile, key="sk-test", http=Http("fake"))
     model = SteppedModel(wire, steps)
     ledger = Ledger(folder)

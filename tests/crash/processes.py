@@ -15,7 +15,7 @@ GUARD = 60.0
 """Seconds after which a test that waits for a process gives up."""
 
 
-async def start(folder: Path, url: str, kill_at: int, *words: str) -> asyncio.subprocess.Process:
+async def start(folder: Path, url: str, kill_at: int, *words: str, **environ: str) -> asyncio.subprocess.Process:
     """Start `child.py`."""
     return await asyncio.create_subprocess_exec(
         sys.executable,
@@ -28,7 +28,7 @@ async def start(folder: Path, url: str, kill_at: int, *words: str) -> asyncio.su
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        env={**os.environ, "PYTHONWARNINGS": "ignore", **environ},
     )
 
 
@@ -53,9 +53,9 @@ async def finish(process: asyncio.subprocess.Process) -> tuple[int, str, str]:
     return process.returncode or 0, output.decode().strip(), errors.decode().strip()
 
 
-async def child(folder: Path, url: str, kill_at: int, *words: str) -> tuple[int, str]:
+async def child(folder: Path, url: str, kill_at: int, *words: str, **environ: str) -> tuple[int, str]:
     """Run `child.py` to its end; its exit code and what it printed."""
-    code, output, _ = await finish(await start(folder, url, kill_at, *words))
+    code, output, _ = await finish(await start(folder, url, kill_at, *words, **environ))
     return code, output
 
 
