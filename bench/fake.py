@@ -68,5 +68,6 @@ def environment(home: Path, server: Fake, **more: str) -> dict[str, str]:
         "OPENAI_BASE_URL": server.base_url,
         "OPENAI_API_KEY": server.key,
         "LIMPET_MODEL": "openai/fake-chat",
+        "LIMPET_PROVIDERS__OPENAI__WINDOW": "4000000",  # nothing is summarised
         **more,
     }

@@ -133,11 +133,12 @@ class TurnJournal:
 
     def _reduced(self) -> bool:
         """Whether the conversation was shortened in this turn without a summary."""
-        return any(
-            isinstance(entry.payload, Compaction) and entry.payload.how == "reduced"
-            for entry in self.log.entries
-            if entry.turn == self.writer.turn
-        )
+        for entry in reversed(self.log.entries):
+            if entry.turn != self.writer.turn:
+                return False
+            if isinstance(entry.payload, Compaction) and entry.payload.how == "reduced":
+                return True
+        return False
 
     def _unanswered(self, text: str) -> tuple[ToolResultEntry, ...]:
         for call in self.log.pending():
