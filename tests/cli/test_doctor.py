@@ -157,7 +157,8 @@ def test_a_database_of_a_newer_limpet_is_told(tmp_path: Path) -> None:
     assert (finding.level, "newer Limpet" in finding.text, bool(finding.remedy)) == ("broken", True, True)
 
 
-def test_a_server_that_drops_what_does_not_fit_is_named(tmp_path: Path) -> None:
+def ollama(folder: Path, config: str = "") -> list[Finding]:
+    """What doctor says of a model at an Ollama that was started with its usual small window."""
     answers = {
         "/v1/models": {"data": [{"id": "qwen3"}]},
         "/api/show": {"parameters": "", "model_info": {"qwen3.context_length": 40_960}},
@@ -173,12 +174,26 @@ def test_a_server_that_drops_what_does_not_fit_is_named(tmp_path: Path) -> None:
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0).start()
-            environ = {"HOME": str(tmp_path), "OLLAMA_HOST": f"127.0.0.1:{runner.addresses[0][1]}"}
-            return await check_model(Situation(home=find_home(environ), environ=environ))
+            environ = {"HOME": str(folder), "OLLAMA_HOST": f"127.0.0.1:{runner.addresses[0][1]}"}
+            home = find_home(environ)
+            home.root.mkdir(exist_ok=True)
+            home.config.write_text(config)
+            return await check_model(Situation(home=home, environ=environ))
         finally:
             await runner.cleanup()
 
-    model, window = asyncio.run(main())
+    return asyncio.run(main())
+
+
+def test_a_server_that_drops_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    model, window = ollama(tmp_path)
     assert (model.level, window.level) == ("ok", "warning")
     assert "4096 tokens; the server drops what does not fit" in window.text
+    assert "OLLAMA_CONTEXT_LENGTH" in window.remedy
+
+
+def test_c25b_a_configured_window_that_the_server_does_not_have_is_an_error(tmp_path: Path) -> None:
+    model, window = ollama(tmp_path, "[providers.ollama]\nwindow = 131072\n")
+    assert (model.level, window.level) == ("ok", "broken")
+    assert "4096" in window.text
     assert "OLLAMA_CONTEXT_LENGTH" in window.remedy

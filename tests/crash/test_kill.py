@@ -63,7 +63,7 @@ def test_the_number_of_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", range(1, STEPS.stop))
-def test_killed_at_any_step_the_turn_still_ends_once(tmp_path: Path, step: int) -> None:
+def test_c19_killed_at_any_step_the_turn_still_ends_once(tmp_path: Path, step: int) -> None:
     async def main() -> None:
         async with FakeAnthropic(script) as server:
             code, printed = await child(tmp_path, server.base_url, step, "m1", "do it")
