@@ -20,6 +20,7 @@ LimpetError
 │   ├── NoCandidateError      every model and key failed or rests: tell the user each reason
 │   └── UnreachableError      no connection, or a TLS failure: fail over, tell the user the address
 ├── ToolError                 tell the model: becomes an error result of the call
+│   ├── NetworkRefusedError   an address that tools must not reach; the owner can allow it
 │   ├── ArgumentsError        arguments are not what the schema says: lists every fault
 │   ├── PathRefusedError      a path leads out of its roots
 │   ├── PolicyError           not allowed, or not approved
@@ -168,6 +169,10 @@ class UnreachableError(ModelError):
 
 class ToolError(LimpetError):
     """Raised by a tool; the text goes to the model as an error result."""
+
+
+class NetworkRefusedError(ToolError):
+    pass
 
 
 class ArgumentsError(ToolError):
