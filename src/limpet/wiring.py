@@ -9,7 +9,9 @@ import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -25,7 +27,7 @@ from limpet.config import schema
 from limpet.config.load import Loaded
 from limpet.config.machine import start_warnings, this_machine
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
-from limpet.config.secrets import SecretRedactor, known_secrets
+from limpet.config.secrets import SecretRedactor, known_secrets, resolve
 from limpet.errors import LimpetError
 from limpet.llm.build import build
 from limpet.llm.choose import Choice, ProviderSettings, choose
@@ -36,6 +38,8 @@ from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
 from limpet.llm.wire.service import Witness
 from limpet.memory.notes import WorkspaceNotes
+from limpet.net.client import Web
+from limpet.net.guard import Guard, NetworkRules
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import day_start, local_moment, runtime_block
@@ -60,6 +64,7 @@ from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
+from limpet.tools.web_search import SearchSettings
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
@@ -247,18 +252,33 @@ class WorkspacePrompting:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ToolExtras:
+    """What some tools work with that need not be there."""
+
+    images: ImageMaker | None
+    search: SearchSettings
+
+
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
-    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, *, images: ImageMaker | None = None) -> None:
+    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, web: Web, *, extras: ToolExtras) -> None:
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
             output=settings.exec.output,
         )
-        exec_settings = ExecSettings(limits=limits)
-        self.full = builtin(sandbox=sandbox, settings=exec_settings, images=images)
-        self._tiny = builtin(sandbox=sandbox, settings=exec_settings, images=images, tiny=True)
+        make = partial(
+            builtin,
+            sandbox=sandbox,
+            settings=ExecSettings(limits=limits),
+            images=extras.images,
+            web=web,
+            search=extras.search,
+        )
+        self.full = make()
+        self._tiny = make(tiny=True)
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
@@ -298,7 +318,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
-        tools = Toolbox(sandbox, settings.tools, images=studio if studio.can_make_images else None)
+        web = Web(_guard(settings.net), proxy=settings.net.proxy)
+        stack.push_async_callback(web.close)
+        tools = Toolbox(sandbox, settings.tools, web, extras=_extras(settings, home, studio))
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),
@@ -346,6 +368,21 @@ def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Cloc
             agent_day=round(budgets.agent_day * 1e6),
         ),
         day_start=lambda now: day_start(now, settings.user.timezone),
+    )
+
+
+def _guard(settings: schema.NetSettings) -> Guard:
+    return Guard(
+        NetworkRules(allow_cidrs=settings.allow_cidrs, allow_hosts=settings.allow_hosts, deny_hosts=settings.deny_hosts)
+    )
+
+
+def _extras(settings: schema.Settings, home: Home, studio: Studio) -> ToolExtras:
+    search = settings.tools.web.search
+    key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
+    return ToolExtras(
+        images=studio if studio.can_make_images else None,
+        search=SearchSettings(engine=search.engine, key=key, url=search.url),
     )
 
 

@@ -402,7 +402,7 @@ def test_c23a_messages_at_once_are_all_answered_in_order_and_others_do_not_wait(
     from tests.assistant.room import said
 
     def script(seen: Seen) -> Reply:
-        return Reply(text=("ok",), delay=1.5 if "u1" in seen.raw.decode() and "u2" not in seen.raw.decode() else 0)
+        return Reply(text=("ok",), delay=4 if "u1" in seen.raw.decode() and "u2" not in seen.raw.decode() else 0)
 
     async def main() -> None:
         async with FakeOpenAI(script) as server, stage(tmp_path, server) as one:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from limpet.types.content import Text, ToolCall
 from limpet.types.tool import ToolResult
 
@@ -39,12 +41,7 @@ class LoopGuard:
         if count < NUDGE_AT:
             return result
         remark = Text(f"\n[This is the {count}th time this exact call gave this exact result. Change your approach.]")
-        return ToolResult(
-            content=(*result.content, remark),
-            details=result.details,
-            is_error=result.is_error,
-            ends_turn=result.ends_turn,
-        )
+        return structs.replace(result, content=(*result.content, remark))
 
     def faults(self, calls: tuple[ToolCall, ...]) -> int:
         """How many answers in a row had nothing but calls that could not be read, for the same reason."""

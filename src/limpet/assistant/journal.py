@@ -65,7 +65,7 @@ class TurnJournal:
     async def result(self, call: PendingCall, result: ToolResult) -> None:
         payload = _result(call, result)
         await self._append(
-            lambda connection, now: commits.result(connection, self.writer, payload, trust="tool", now=now)
+            lambda connection, now: commits.result(connection, self.writer, payload, trust=result.trust, now=now)
         )
 
     async def note(self, text: str, *, origin: str) -> None:

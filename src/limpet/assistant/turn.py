@@ -15,6 +15,7 @@ from limpet.assistant import flush
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.reduce import Place
 from limpet.assistant.services import Services
+from limpet.assistant.taint import TaintPolicy
 from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
@@ -88,7 +89,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         model=turn.model,
         execution=Execution(
             services.tools,
-            policy=services.policy,
+            policy=TaintPolicy(services.policy, turn.log, workspace=services.workspace),
             context=tool_context(services, session=session, profile=profile, seen=turn.log.seen),
             journal=journal,
             locks=services.locks,

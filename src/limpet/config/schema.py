@@ -171,9 +171,35 @@ class SandboxSettings(Struct, frozen=True):
     mode: Literal["auto", "ask"] = "auto"
 
 
+class SearchSettings(Struct, frozen=True):
+    """What `web_search` asks. `key` (of Brave or Tavily) is a secret reference, `url` the address of a SearXNG.
+
+    `engine` empty: what there is a key, an address, or for DuckDuckGo the package `ddgs` for.
+    """
+
+    engine: Literal["", "brave", "tavily", "searxng", "duckduckgo"] = ""
+    key: str = ""
+    url: str = ""
+
+
+class WebSettings(Struct, frozen=True):
+    search: SearchSettings = SearchSettings()
+
+
 class ToolSettings(Struct, frozen=True):
     exec: ExecSettings = ExecSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    web: WebSettings = WebSettings()
+
+
+class NetSettings(Struct, frozen=True):
+    """What tools may reach. `allow_cidrs` are networks besides the public internet; where `allow_hosts` has patterns,
+    only such names, and never those of `deny_hosts`. `proxy` is an http proxy for all of it."""
+
+    allow_cidrs: tuple[str, ...] = ()
+    allow_hosts: tuple[str, ...] = ()
+    deny_hosts: tuple[str, ...] = ()
+    proxy: str = ""
 
 
 class StoreSettings(Struct, frozen=True):
@@ -245,6 +271,7 @@ class Settings(Struct, frozen=True):
     budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
+    net: NetSettings = NetSettings()
     store: StoreSettings = StoreSettings()
     user: UserSettings = UserSettings()
     prompt: PromptSettings = PromptSettings()

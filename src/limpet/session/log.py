@@ -35,7 +35,8 @@ class Measured(Struct, frozen=True):
 class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
-    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never).
+    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never). `tainted`: what
+    strangers wrote is in it, or has gone into a summary of it.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -46,6 +47,7 @@ class Log:
         self.told: list[Note] = []
         self.measured: Measured | None = None
         self.answered = 0
+        self.tainted = False
         self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
@@ -64,7 +66,7 @@ class Log:
             if linear or isinstance(entry.payload, Label):
                 self._learn(entry)
             else:
-                self.prompt, self.model = None, ""
+                self.prompt, self.model, self.tainted = None, "", False
                 self.seen.clear()
                 self.told.clear()
                 for kept in path(self.entries):
@@ -101,6 +103,7 @@ class Log:
                 pass
 
     def _learn(self, entry: Entry) -> None:
+        self.tainted = self.tainted or entry.trust == "external"
         match entry.payload:
             case PromptEntry() as prompt:
                 self.prompt = prompt

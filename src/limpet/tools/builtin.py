@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from limpet.net.client import Web
 from limpet.sandbox.run import Sandbox
 from limpet.toolkit.schema import FunctionTool
 from limpet.tools.exec import ExecSettings, make_exec
@@ -9,6 +10,8 @@ from limpet.tools.files_edit import edit_file
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
+from limpet.tools.web_fetch import make_web_fetch
+from limpet.tools.web_search import SearchSettings, engine_of, make_web_search
 from limpet.types.ports import ImageMaker
 
 
@@ -17,9 +20,12 @@ def builtin(
     sandbox: Sandbox,
     settings: ExecSettings | None = None,
     images: ImageMaker | None = None,
+    web: Web | None = None,
+    search: SearchSettings | None = None,
     tiny: bool = False,
 ) -> tuple[FunctionTool, ...]:
-    """All of them by name, `make_image` only with something that makes `images`.
+    """All of them by name, `make_image` only with something that makes `images`, those for the web only with `web`
+    and something to `search` with.
 
     `tiny` tells them in the shortest words, for small windows.
     """
@@ -32,6 +38,7 @@ def builtin(
         list_dir,
         *_pictures(images),
         read_file,
+        *_internet(web, search or SearchSettings()),
         write_file,
     )
     return tuple(one.tiny() for one in tools) if tiny else tools
@@ -43,3 +50,10 @@ def _pictures(images: ImageMaker | None) -> tuple[FunctionTool, ...]:
     from limpet.tools.make_image import make_image  # only where it is configured
 
     return (make_image(images),)
+
+
+def _internet(web: Web | None, search: SearchSettings) -> tuple[FunctionTool, ...]:
+    if web is None:
+        return ()
+    found = engine_of(search)
+    return (make_web_fetch(web), *((make_web_search(web, search),) if found else ()))

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from limpet.types.content import ResultBlock, Text
+from limpet.types.envelope import Trust
 
 Effect = Literal["pure", "idempotent", "row", "file", "unsafe"]
 """What happens to a call that was interrupted (DESIGN 4): `pure` may run again, `idempotent` runs again with the
@@ -50,12 +51,16 @@ class Details(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """What a tool gives back: `content` for the model, `details` for people."""
+    """What a tool gives back: `content` for the model, `details` for people.
+
+    `trust` is that of the content: `external` for what strangers wrote.
+    """
 
     content: tuple[ResultBlock, ...]
     details: Details = Details()
     is_error: bool = False
     ends_turn: bool = False
+    trust: Trust = "tool"
 
     @property
     def text(self) -> str:
