@@ -67,3 +67,8 @@ def test_history_measures_each_length_warm_and_cold(tmp_path: Path) -> None:
 def test_sizes_keep_their_goals(tmp_path: Path) -> None:
     report, _ = bench("size", tmp_path / "report.json")
     assert [figure.holds for figure in report.figures if figure.goal is not None] == [True] * 5
+
+
+def test_one_more_entry_is_one_fold_at_any_length(tmp_path: Path) -> None:
+    report, _ = bench("project", tmp_path / "report.json")
+    assert {figure.value for figure in report.figures if figure.what == "folds"} == {1}

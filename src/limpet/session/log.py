@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from limpet.session.project import Projection
+from limpet.session.project import Projection, settled
 from limpet.session.tree import next_leaf, path, visible
 from limpet.types.entry import (
     AssistantEntry,
@@ -56,21 +56,33 @@ class Log:
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Take in the next entries of the log, in their order."""
-        for entry in entries:
+        fresh = list(entries)
+        if reach := settled(fresh, self._leaf):
+            self._settle(fresh[:reach])
+        for entry in fresh[reach:]:
             self.entries.append(entry)
-            self._projection.add(entry)
-            linear = entry.parent == self._leaf and not isinstance(entry.payload, Leaf)
+            self._projection.extend((entry,))
             self._leaf = next_leaf(self._leaf, entry)
-            if linear or isinstance(entry.payload, Label):
-                self._learn(entry)
-            else:
-                self.prompt, self.model = None, ""
-                self.seen.clear()
-                self.told.clear()
-                for kept in path(self.entries):
-                    self._learn(kept)
-                self.measured = None
+            self._learn(entry)
             self._measure(entry)
+
+    def _settle(self, fresh: list[Entry]) -> None:
+        """Take in entries of which the last changes earlier messages, or leads elsewhere."""
+        linear = True
+        for entry in fresh:
+            beside = isinstance(entry.payload, Label)
+            linear = linear and (beside or entry.parent == self._leaf) and not isinstance(entry.payload, Leaf)
+            self._leaf = next_leaf(self._leaf, entry)
+        self.entries += fresh
+        self._projection.extend(fresh)
+        if not linear:
+            self.prompt, self.model = None, ""
+            self.seen.clear()
+            self.told.clear()
+        for entry in fresh if linear else path(self.entries):
+            self._learn(entry)
+        self.measured = None
+        self._measure(fresh[-1])
 
     @property
     def leaf(self) -> str:
@@ -84,6 +96,11 @@ class Log:
     def path(self) -> list[Entry]:
         """The entries from the beginning to the leaf, those that a summary covers included."""
         return path(self.entries)
+
+    @property
+    def folds(self) -> int:
+        """How many entries were looked at for the messages so far."""
+        return self._projection.folds
 
     def messages(self) -> tuple[Message, ...]:
         return self._projection.messages()
