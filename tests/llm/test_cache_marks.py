@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from limpet.llm.cache_marks import HOUR, NEAR, SHORT, lifetime, marked
-from limpet.session import keys
+from limpet.llm.cache_marks import HOUR, NEAR, SHORT, kept, lifetime, marked
 from limpet.types.message import Rhythm
 from limpet.types.profile import Profile
 
@@ -18,18 +17,10 @@ def test_marks_ask_for_what_the_rhythm_needs_and_the_service_has(ttl: int, rhyth
     assert lifetime(Profile(provider="p", wire="anthropic", model="m", cache_ttl=ttl), rhythm) == seconds
 
 
-@pytest.mark.parametrize(
-    ("key", "rhythm"),
-    [
-        ("agent:main:main", "slow"),
-        ("agent:main:telegram:direct:7", "slow"),
-        ("cron:morning", "quick"),
-        ("hook:mail", "quick"),
-        ("agent:main:main:subagent:3", "quick"),
-    ],
-)
-def test_nobody_talks_to_jobs_and_helpers(key: str, rhythm: Rhythm) -> None:
-    assert keys.rhythm_of(key) == rhythm
+def test_services_without_marks_keep_what_they_keep() -> None:
+    deepseek = Profile(provider="deepseek", wire="openai_chat", model="m", cache_ttl=HOUR)
+    assert kept(deepseek, "quick") == HOUR
+    assert kept(Profile(provider="p", wire="bedrock", model="m", cache_ttl=HOUR), "quick") == SHORT
 
 
 def test_the_marks_of_one_message_are_two_at_the_most() -> None:

@@ -120,7 +120,7 @@ async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
         for entry in (visible if len(visible) >= len(waiting) else waiting)
         if not isinstance(entry.payload, Compaction | Flush)
     ]
-    warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now())
+    warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now(), key=row.key)
     live = None
     if warm and ended.prompt is not None and ended.prompt.model == profile.reference:
         sampling = session_sampling(services, row.id, profile)

@@ -9,8 +9,8 @@ from msgspec import Struct
 from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.services import Services
 from limpet.errors import LimpetError
-from limpet.session.keys import rhythm_of
 from limpet.session.log import Log
+from limpet.session.rhythm import rhythm_of
 from limpet.store import commits
 from limpet.types.message import Request, Sampling, ToolChoice
 from limpet.types.ports import Model, PendingCall
@@ -29,7 +29,7 @@ def next_request(log: Log, *, key: str, session: str, sampling: Sampling, tool_c
         messages=log.messages(),
         tool_choice=tool_choice,
         sampling=sampling,
-        rhythm=rhythm_of(key),
+        rhythm=rhythm_of(key, log.pauses),
     )
 
 

@@ -22,13 +22,16 @@ NEAR = 12
 def lifetime(profile: Profile, rhythm: Rhythm) -> int:
     """Seconds for which marks ask: `HOUR`, `SHORT`, or 0 for no marks.
 
-    People come back after minutes, for whom an hour pays (a day of a personal agent costs 0.13 of what it would
-    uncached, with five minutes 0.4); the steps of a program follow each other at once; a single question is never
-    read again, and writing it would only cost.
+    A single question is never read again, and writing it would only cost.
     """
     if not profile.cache_ttl or rhythm == "once":
         return 0
     return HOUR if profile.cache_ttl >= HOUR and rhythm == "slow" else SHORT
+
+
+def kept(profile: Profile, rhythm: Rhythm) -> int:
+    """Seconds after which the provider has forgotten a conversation of this rhythm; 0 = it keeps none."""
+    return lifetime(profile, rhythm) if profile.wire in ("anthropic", "bedrock") else profile.cache_ttl
 
 
 def short_writes(profile: Profile) -> Profile:

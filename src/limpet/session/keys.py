@@ -7,7 +7,6 @@ from typing import Literal
 
 from limpet.errors import InputError
 from limpet.types.envelope import Address
-from limpet.types.message import Rhythm
 
 Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
 """How direct chats share sessions: all one, by person, by person and channel (default), also by account."""
@@ -88,11 +87,6 @@ def kind_of(key: str) -> Kind:
             return "thread" if "thread" in rest else "group"
         case _:
             return "direct"
-
-
-def rhythm_of(key: str) -> Rhythm:
-    """How fast the requests of a conversation follow each other: nobody talks to jobs, hooks and helpers."""
-    return "quick" if kind_of(key) in ("cron", "hook", "subagent") else "slow"
 
 
 def agent_of(key: str) -> str:

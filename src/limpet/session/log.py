@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from msgspec import Struct
 
 from limpet.session.project import Projection, settled
+from limpet.session.rhythm import REMEMBERED, Pause, pause_of
 from limpet.session.tree import next_leaf, path, visible
 from limpet.types.entry import (
     AssistantEntry,
@@ -20,6 +22,7 @@ from limpet.types.entry import (
     PromptEntry,
     Prune,
     ToolResultEntry,
+    UserEntry,
 )
 from limpet.types.message import Message
 from limpet.types.ports import PendingCall
@@ -35,7 +38,8 @@ class Measured(Struct, frozen=True):
 class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
-    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never).
+    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
+    a person went on.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -46,6 +50,7 @@ class Log:
         self.told: list[Note] = []
         self.measured: Measured | None = None
         self.answered = 0
+        self.pauses: deque[Pause] = deque(maxlen=REMEMBERED)
         self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
@@ -79,6 +84,8 @@ class Log:
             self.prompt, self.model = None, ""
             self.seen.clear()
             self.told.clear()
+            self.pauses.clear()
+            self.answered = 0
         for entry in fresh if linear else path(self.entries):
             self._learn(entry)
         self.measured = None
@@ -128,6 +135,8 @@ class Log:
                 self.model = model
             case AssistantEntry():
                 self.answered = entry.at
+            case UserEntry() if self.answered and (pause := pause_of(entry.at - self.answered)):
+                self.pauses.append(pause)
             case ToolResultEntry(result=result) if result.details.path and not result.is_error:
                 self.seen[result.details.path] = result.details.sha256
             case _:
