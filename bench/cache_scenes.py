@@ -12,6 +12,7 @@ from msgspec import Raw, Struct, json, structs
 
 from bench.fake import Fake
 from bench.home import assistant, say, session
+from limpet.agent.limits import Limits
 from limpet.assistant.conversation import Conversation
 from limpet.cli.door import Entrance, Nobody
 from limpet.config.schema import Settings, ToolSettings, UserSettings
@@ -77,6 +78,8 @@ class Scene:
         self.random = random.Random(seed)
         self.prompting: BenchPrompting | None = None
         self.talk: Conversation | None = None
+        self.page = 6.2
+        """Logarithm of the median length of what tools give back, in words."""
         self._files = 0
         profile = profile_of("anthropic", "claude-sonnet-5")
         self._profile = structs.replace(profile, window=window, token_factor=1.0)
@@ -97,7 +100,7 @@ class Scene:
         """A call that reads a new file, whose length is spread as that of results of tools."""
         self._files += 1
         name = f"pages/{self._files}.txt"
-        count = min(6_000, int(self.random.lognormvariate(6.2, 1)))
+        count = min(6_000, int(self.random.lognormvariate(self.page, 1)))
         (self.workspace / "pages").mkdir(exist_ok=True)
         (self.workspace / name).write_text(self.words(count), encoding="utf-8")
         return call("read_file", {"path": name})
@@ -184,7 +187,8 @@ async def stage(folder: Path, *, window: int, seed: int = 0) -> AsyncGenerator[S
             tools=Toolbox(sandbox, ToolSettings()),
         )
         scene.prompting = BenchPrompting(real, scene, [mcp_tool(number) for number in range(20)])
-        own = replace(services, clock=clock, models=_Only(scene.model), prompting=scene.prompting)
+        endless = Limits(tokens=1_000_000_000)
+        own = replace(services, clock=clock, models=_Only(scene.model), prompting=scene.prompting, limits=endless)
         scene.talk = session(own, "bench")
         yield scene
 
@@ -220,6 +224,7 @@ async def chat(scene: Scene, turns: int) -> None:
 
 async def tools(scene: Scene, turns: int) -> None:
     """Loops of up to eight steps, answers with five calls, one loop of thirty steps."""
+    scene.page = 4.6
     for number in range(turns):
         await scene.say(scene.words(55), steps=30 if number == turns // 2 else number % 9, calls=1 + 4 * (number % 2))
         scene.clock.advance(scene.random.uniform(60, 600))
