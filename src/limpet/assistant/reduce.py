@@ -79,7 +79,10 @@ class Reducer:
         self._overflows = 0
 
     async def before_request(self) -> None:
-        """Prune when that is free, and compact when the next request would not fit."""
+        """Prune when that is free, and compact when the next request would not fit.
+
+        Pruning is free when the cache is cold; where there is none, pressure decides.
+        """
         tokens = self.tokens()
         pressed = tokens > self._room.limit and not self._profile.cache_ttl
         if (self._is_cold() or pressed) and await self._prune(tokens):

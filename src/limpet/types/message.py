@@ -80,7 +80,7 @@ class Request(Struct, frozen=True):
     `session` names the conversation: wires reuse what they encoded of its earlier messages, and providers
     take it as a cache key. `messages` start with a user message, neighbours differ in role (several
     `ToolMessage`s follow their assistant message), and each call has exactly one `ToolMessage`.
-    `rhythm` decides how long a provider is asked to keep the prefix; it is the same for all requests of a session.
+    `rhythm` decides how long a provider is asked to keep the prefix.
     """
 
     session: str
