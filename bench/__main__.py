@@ -14,6 +14,8 @@ COMMANDS = {
     "turn": "CPU, commits and bytes of a turn in a running process, for 1, 8 and 64 sessions",
     "history": "cost of a turn after 10, 100, 1,000 and 2,000 turns",
     "stream": "CPU of a streamed answer of 2,000 deltas, on every wire",
+    "project": "the messages of a session of 20, 200 and 2,000 entries, from the database and one entry later",
+    "cache": "what recorded conversations would cost at each provider's prompt cache, in our layout and others'",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 

@@ -37,10 +37,27 @@ def median(values: Sequence[float]) -> float:
 
 
 def table(report: Report) -> str:
-    """The report as text: one line for each name, its figures side by side."""
-    names = list(dict.fromkeys(figure.name for figure in report.figures))
-    columns = list(dict.fromkeys((figure.what, figure.unit) for figure in report.figures))
-    cells = {(figure.name, figure.what, figure.unit): _cell(figure) for figure in report.figures}
+    """The report as text: one line for each name, its figures side by side.
+
+    Names that have no column in common with those before them begin a table of their own.
+    """
+    parts: list[list[Figure]] = []
+    for name in dict.fromkeys(figure.name for figure in report.figures):
+        row = [figure for figure in report.figures if figure.name == name]
+        known = {(figure.what, figure.unit) for figure in parts[-1]} if parts else set[tuple[str, str]]()
+        if known.isdisjoint((figure.what, figure.unit) for figure in row):
+            parts.append([])
+        parts[-1] += row
+    missed = [figure for figure in report.figures if figure.holds is False]
+    verdict = "goals: " + ("; ".join(f"MISSED {_said(figure)}" for figure in missed) if missed else "all hold")
+    tables = "\n\n".join("\n".join(_lines(part)) for part in parts)
+    return "\n".join([report.title, tables, verdict, *report.notes, machine()])
+
+
+def _lines(figures: Sequence[Figure]) -> list[str]:
+    names = list(dict.fromkeys(figure.name for figure in figures))
+    columns = list(dict.fromkeys((figure.what, figure.unit) for figure in figures))
+    cells = {(figure.name, figure.what, figure.unit): _cell(figure) for figure in figures}
     lines = [["", *(f"{what}, {unit}" if unit else what for what, unit in columns)]]
     lines += [[name, *(cells.get((name, *column), "") for column in columns)] for name in names]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -50,9 +67,7 @@ def table(report: Report) -> str:
         )
         for line in lines
     ]
-    missed = [figure for figure in report.figures if figure.holds is False]
-    verdict = "goals: " + ("; ".join(f"MISSED {_said(figure)}" for figure in missed) if missed else "all hold")
-    return "\n".join([report.title, *(line.rstrip() for line in shown), verdict, *report.notes, machine()])
+    return [line.rstrip() for line in shown]
 
 
 def _cell(figure: Figure) -> str:

@@ -9,12 +9,11 @@ import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
@@ -252,18 +251,22 @@ class WorkspacePrompting:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ToolExtras:
+class ToolExtras(Struct, frozen=True):
     """What some tools work with that need not be there."""
 
-    images: ImageMaker | None
-    search: SearchSettings
+    images: ImageMaker | None = None
+    search: SearchSettings = SearchSettings()
+
+
+PLAIN = ToolExtras()
 
 
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
-    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, web: Web, *, extras: ToolExtras) -> None:
+    def __init__(
+        self, sandbox: Sandbox, settings: schema.ToolSettings, *, web: Web | None = None, extras: ToolExtras = PLAIN
+    ) -> None:
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
@@ -320,7 +323,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(studio.close)
         web = Web(_guard(settings.net), proxy=settings.net.proxy)
         stack.push_async_callback(web.close)
-        tools = Toolbox(sandbox, settings.tools, web, extras=_extras(settings, home, studio))
+        tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio))
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),

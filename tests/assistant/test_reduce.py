@@ -21,6 +21,7 @@ from limpet.types.content import Text
 from limpet.types.entry import Compaction, Entry, Flush, PromptEntry, Prune
 from limpet.types.message import Request, UserMessage
 from limpet.types.ports import ToolContext
+from limpet.types.profile import Profile
 from limpet.types.tool import ToolResult, text_result
 from limpet.types.usage import NO_USAGE
 from tests.assistant.room import KEY, home, replies, said
@@ -104,6 +105,30 @@ def test_a_cold_conversation_is_written_out(tmp_path: Path) -> None:
             assert "<record>" in "".join(b.text for b in message.content if isinstance(b, Text))
 
     asyncio.run(main())
+
+
+def test_a_full_window_is_summarised_while_the_cache_is_warm_and_pruned_where_there_is_none(tmp_path: Path) -> None:
+    @tool(effect="pure")
+    async def page(context: ToolContext) -> ToolResult:
+        """A page."""
+        return text_result("word " * 900)
+
+    def script(request: Request) -> Answer:
+        if is_digest(request) or not isinstance(request.messages[-1], UserMessage):
+            return tales(request)
+        return Answer(calls=(call("page"),), usage=NO_USAGE)
+
+    async def first(profile: Profile) -> type:
+        model = ScriptedModel([script], profile=profile, forever=True)
+        folder = tmp_path / str(profile.cache_ttl)
+        folder.mkdir()
+        async with home(folder, model, tools=(page,)) as (services, _):
+            talk = Conversation(services, KEY)
+            await until(services, talk, lambda: bool(kinds(services, Compaction, Prune)))
+            return kinds(services, Compaction, Prune)[0]
+
+    assert asyncio.run(first(WARM)) is Compaction
+    assert asyncio.run(first(COLD)) is Prune
 
 
 def test_a_compaction_that_fails_on_the_owners_word_changes_nothing(tmp_path: Path) -> None:

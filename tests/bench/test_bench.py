@@ -67,3 +67,16 @@ def test_history_measures_each_length_warm_and_cold(tmp_path: Path) -> None:
 def test_sizes_keep_their_goals(tmp_path: Path) -> None:
     report, _ = bench("size", tmp_path / "report.json")
     assert [figure.holds for figure in report.figures if figure.goal is not None] == [True] * 5
+
+
+def test_one_more_entry_is_one_fold_at_any_length(tmp_path: Path) -> None:
+    report, _ = bench("project", tmp_path / "report.json")
+    assert {figure.value for figure in report.figures if figure.what == "folds"} == {1}
+
+
+def test_every_change_of_a_prefix_is_explained_and_ours_costs_least(tmp_path: Path) -> None:
+    report, _ = bench("cache", tmp_path / "report.json")
+    assert {figure.value for figure in report.figures if figure.what == "unexplained"} == {0}
+    costs = {figure.name: figure.value for figure in report.figures if (figure.what, figure.unit) == ("Sonnet 5", "x")}
+    assert costs["no marks"] == 1
+    assert all(costs["Limpet"] < cost for name, cost in costs.items() if not name.startswith("Limpet"))

@@ -21,6 +21,7 @@ from limpet.testing.trace import Trace
 from limpet.tools.builtin import builtin
 from limpet.types.entry import ToolResultEntry
 from limpet.types.ports import Tool
+from limpet.types.profile import Wire
 from tests.assistant.room import KEY, home, replies, said
 
 QUICK = Deadlines(connect=5, first_byte=0.1, idle=0.1, total=5)
@@ -60,13 +61,16 @@ async def stage(
     tools: Sequence[Tool] | None = None,
     deadlines: Deadlines | None = None,
     window: int = 0,
+    wire: Wire | None = None,
 ) -> AsyncGenerator[Stage]:
     """One process on the home `folder` with the model `reference` at `server`; opening it again is a restart."""
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     provider, _, name = reference.partition("/")
     choice = Choice(
-        profile=profile_of(provider, name, base_url=server.base_url, window=window), key=server.key, reason=""
+        profile=profile_of(provider, name, base_url=server.base_url, window=window, wire=wire),
+        key=server.key,
+        reason="",
     )
     model = build(choice, deadlines=deadlines or Deadlines(), patience=Patience(pause=0.01))
     async with Sandbox() as sandbox:

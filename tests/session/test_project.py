@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 
+from limpet.session.log import Log
 from limpet.session.project import Projection, project
 from limpet.types.content import Text, Thinking, ToolCall
-from limpet.types.entry import Compaction, Entry, Leaf
+from limpet.types.entry import Compaction, Entry, Leaf, Prune
 from limpet.types.message import AssistantMessage, Message, ToolMessage, UserMessage
 from tests.session.logs import A, B, Builder, any_log
 
@@ -50,7 +52,7 @@ def test_any_log_projects_to_what_providers_accept(log: list[Entry]) -> None:
 def test_entry_by_entry_gives_the_same_as_all_at_once(log: list[Entry]) -> None:
     projection = Projection()
     for length, entry in enumerate(log, start=1):
-        projection.add(entry)
+        projection.extend((entry,))
         assert projection.messages() == project(log[:length])
 
 
@@ -59,12 +61,42 @@ def test_messages_once_closed_stay_the_same_objects(log: list[Entry]) -> None:
     projection = Projection()
     before: tuple[Message, ...] = ()
     for entry in log:
-        projection.add(entry)
+        projection.extend((entry,))
         after = projection.messages()
         if not isinstance(entry.payload, Leaf | Compaction):
             closed = [message for message in before[:-1] if not isinstance(message, ToolMessage)]
             assert all(any(message is kept for kept in after) for message in closed)
         before = after
+
+
+def turns(count: int) -> Builder:
+    """Turns of four entries each, with a tool call."""
+    log = Builder()
+    for number in range(count):
+        log.user(f"question {number}", runtime="<r>")
+        log.result(log.assistant("", (f"c{number}",)), 0)
+        log.assistant("answer")
+    return log
+
+
+@pytest.mark.parametrize("count", [5, 500])
+def test_a_turn_costs_as_many_folds_after_2000_entries_as_after_20(count: int) -> None:
+    built = turns(count)
+    log = Log(built.entries)
+    before = log.folds
+    more = turns(count + 1).entries[count * 4 :]
+    for entry in more:
+        log.extend([entry])
+        log.messages()
+    assert log.folds - before == len(more) == 4
+
+
+def test_however_often_a_log_was_shortened_it_is_computed_once() -> None:
+    log = turns(1)
+    for number in range(50):
+        log.result(log.assistant("", (f"d{number}",)), 0, "x" * 9_000)
+        log.add(Prune((log.leaf,), how="soft"))
+    assert Log(log.entries).folds == len(log.entries)
 
 
 def test_results_come_in_the_order_of_the_calls() -> None:

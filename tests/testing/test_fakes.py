@@ -159,3 +159,24 @@ def test_a_person_starts_both_fakes_with_a_script(tmp_path: Path):
         assert process.wait(timeout=20) == 0
     assert lines[0].startswith("OPENAI_BASE_URL=http://127.0.0.1:")
     assert lines[1].startswith("ANTHROPIC_BASE_URL=http://127.0.0.1:")
+
+
+def marked(text: str, ttl: str) -> dict:
+    return {"type": "text", "text": text, "cache_control": {"type": "ephemeral", "ttl": ttl}}
+
+
+@pytest.mark.parametrize(
+    ("system", "user", "words"),
+    [
+        ("1h", ["1h", "5m", "5m"], ""),
+        ("5m", ["1h"], "must not come after"),
+        ("1h", ["1h"] * 4, "A maximum of 4"),
+        ("2h", [], "Input should be"),
+    ],
+)
+def test_anthropic_checks_cache_marks(system: str, user: list[str], words: str):
+    content = [*(marked("b", ttl) for ttl in user), {"type": "text", "text": "c"}]
+    body = {"model": "m", "max_tokens": 9, "system": [marked("s", system)], "stream": True}
+    status, error = send(FakeAnthropic, {**body, "messages": [{"role": "user", "content": content}]})
+    assert (status == 200) == (not words)
+    assert words in str(error)

@@ -155,3 +155,21 @@ def test_bedrock_checks_signatures(headers: dict[str, str], words: str):
 def test_azure_wants_a_version_of_its_api():
     body = {"model": "d", "messages": [{"role": "user", "content": "x"}]}
     assert "api-version" in refusal(FakeAzure, body, **{"api-key": "sk-test"})
+
+
+FIVE, HOUR = {"cachePoint": {"type": "default"}}, {"cachePoint": {"type": "default", "ttl": "1h"}}
+
+
+@pytest.mark.parametrize(
+    ("system", "content", "words"),
+    [
+        ([{"text": "s"}, HOUR], [{"text": "a"}, FIVE], ""),
+        ([{"text": "s"}, FIVE], [{"text": "a"}, HOUR], "must not come after"),
+        ([{"text": "s"}, FIVE], [{"text": "a"}, FIVE] * 4, "too many"),
+        ([FIVE, {"text": "s"}], [{"text": "a"}], "first block"),
+    ],
+)
+def test_bedrock_checks_cache_points(system: list, content: list, words: str):
+    found = refusal(FakeBedrock, {"system": system, "messages": [{"role": "user", "content": content}]})
+    assert words in found
+    assert bool(found) == bool(words)

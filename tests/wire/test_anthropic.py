@@ -14,7 +14,7 @@ from limpet.testing.wires import MemoryBlobs, answer_of, ask, collect, tool, use
 from limpet.types.content import Image, Opaque, Text, Thinking, ToolCall
 from limpet.types.event import ThinkingDelta
 from limpet.types.message import AssistantMessage, Producer, Request, Sampling, ToolMessage, UserMessage
-from limpet.types.profile import Profile
+from limpet.types.profile import Price, Profile
 from limpet.types.usage import Usage
 
 PROFILE = Profile(provider="anthropic", wire="anthropic", model="c1", images=True, cache_ttl=3600)
@@ -51,12 +51,12 @@ def test_thinking_streams_as_thinking():
     assert [event.text for event in asyncio.run(run()) if isinstance(event, ThinkingDelta)] == ["a", "b", "c"]
 
 
-def test_marks_stand_at_the_end_of_system_and_of_the_newest_user_message():
+def test_marks_end_tools_system_and_the_newest_user_message():
     answer = AssistantMessage((Text("yes"),), PROFILE.producer)
     _, seen = exchange([Reply(text=("x",))], ask(user("a"), answer, user("b", runtime="[now]"), tools=[tool("t")]))
     body = seen[0].body
     assert body["system"] == [{"type": "text", "text": "You are Limpet.", "cache_control": MARK}]
-    assert "cache_control" not in body["tools"][0]
+    assert body["tools"][0]["cache_control"] == MARK
     assert body["messages"][0] == {"role": "user", "content": [{"type": "text", "text": "a"}]}
     assert body["messages"][2]["content"] == [
         {"type": "text", "text": "b"},
@@ -68,6 +68,36 @@ def test_without_a_system_text_the_last_tool_is_marked():
     _, seen = exchange([Reply(text=("x",))], ask(system="", tools=[tool("a"), tool("b")]))
     assert "system" not in seen[0].body
     assert ["cache_control" in found for found in seen[0].body["tools"]] == [False, True]
+
+
+def test_a_newest_message_of_many_blocks_is_marked_where_it_begins_too():
+    texts = [Text(f"queued {number}") for number in range(30)]
+    _, seen = exchange([Reply(text=("x",))], ask(UserMessage(tuple(texts)), tools=[tool("t")]))
+    marked = ["cache_control" in block for block in seen[0].body["messages"][0]["content"]]
+    assert [place for place, found in enumerate(marked) if found] == [0, 29]
+
+
+def test_steps_of_a_program_are_kept_for_five_minutes_and_single_questions_not_at_all():
+    for rhythm, mark in (("quick", {"type": "ephemeral"}), ("once", None)):
+        request = structs.replace(ask(tools=[tool("t")]), rhythm=rhythm)
+        _, seen = exchange([Reply(text=("x",))], request)
+        body = seen[0].body
+        blocks = (body["tools"][0], body["system"][0], body["messages"][0]["content"][0])
+        assert [block.get("cache_control") for block in blocks] == [mark] * 3
+
+
+@pytest.mark.parametrize(("written", "cost"), [({}, 4_000), ({"ephemeral_5m_input_tokens": 1_000}, 2_500)])
+def test_what_is_written_for_five_minutes_costs_less_than_for_an_hour(written: dict[str, int], cost: int):
+    usage = {"input_tokens": 0, "cache_creation_input_tokens": 1_000, "cache_creation": written}
+    chunks = (
+        {"type": "message_start", "message": {"usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "x"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 0}},
+        {"type": "message_stop"},
+    )
+    profile = structs.replace(PROFILE, price=Price(input=2_000_000, output=0, cache_write=4_000_000))
+    (answer,), _ = exchange([Reply(chunks=chunks)], ask(), profile=profile)
+    assert (answer.usage.cache_write, answer.usage.cost) == (1_000, cost)
 
 
 def test_only_the_place_of_the_mark_changes_between_requests():

@@ -97,6 +97,14 @@ def test_cache_points_end_the_system_text_and_the_newest_user_message():
     assert body["messages"][0]["content"] == [{"text": "a"}]
 
 
+def test_people_of_newer_models_get_an_hour():
+    profile = structs.replace(PROFILE, cache_ttl=3_600)
+    _, seen = exchange([Reply(text=("x",))], ask(tools=[tool("t")]), profile=profile)
+    body = seen[0].body
+    points = (body["toolConfig"]["tools"][1], body["system"][1], body["messages"][0]["content"][1])
+    assert all(point == {"cachePoint": {"type": "default", "ttl": "1h"}} for point in points)
+
+
 def test_redacted_reasoning_is_kept():
     chunks = (
         {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"reasoningContent": {"redactedContent": "QUJD"}}}},
@@ -113,7 +121,8 @@ def test_redacted_reasoning_is_kept():
 def test_calls_of_the_past_name_their_tools_when_none_is_offered():
     answer = AssistantMessage((ToolCall("a", "gone", "{}"),), FOREIGN, "tool_calls")
     _, seen = exchange([Reply(text=("x",))], ask(user("go"), answer, ToolMessage("a", "gone", ())))
-    assert [found["toolSpec"]["name"] for found in seen[0].body["toolConfig"]["tools"]] == ["gone"]
+    only, point = seen[0].body["toolConfig"]["tools"]
+    assert (only["toolSpec"]["name"], point) == ("gone", POINT)
 
 
 @pytest.mark.parametrize(

@@ -125,19 +125,19 @@ def _before(services: Services, key: str, log: Log, *, profile: Profile, over: s
     `over` is the session that ends with this message.
     """
     prompting = services.prompting
-    reason = _snapshot_reason(services, log, profile)
+    reason = _snapshot_reason(services, key, log, profile=profile)
     if not reason:
         return prompting.changes(log.prompt, log.told) if log.prompt else ()
     before = archive.summary_before(services.store, key, ending=over)
     return (prompting.snapshot(profile, reason=reason, before=before),)
 
 
-def _snapshot_reason(services: Services, log: Log, profile: Profile) -> str:
+def _snapshot_reason(services: Services, key: str, log: Log, *, profile: Profile) -> str:
     """Why the prompt has to be made anew; empty when the snapshot holds."""
     if log.prompt is None:
         return "new session"
     if log.prompt.model != profile.reference:
         return f"model is now {profile.reference}"
-    if services.refresh_when_cold and is_cold(log, profile, services.clock.now()):
+    if services.refresh_when_cold and is_cold(log, profile, services.clock.now(), key=key):
         return "files changed while the cache was cold" if services.prompting.changes(log.prompt, log.told) else ""
     return services.prompting.stale(log.prompt)

@@ -38,7 +38,7 @@ async def compact(order: Order) -> str:
         log,
         Place(conversation.key, lease),
         model=model,
-        build=lambda: next_request(log, session=lease.session, sampling=sampling),
+        build=lambda: next_request(log, key=conversation.key, session=lease.session, sampling=sampling),
     )
     made = await reducer.compact(order.arguments)
     if made is None:

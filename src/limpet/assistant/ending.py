@@ -120,9 +120,10 @@ async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
         for entry in (visible if len(visible) >= len(waiting) else waiting)
         if not isinstance(entry.payload, Compaction | Flush)
     ]
-    warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now())
+    warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now(), key=row.key)
     live = None
     if warm and ended.prompt is not None and ended.prompt.model == profile.reference:
-        live = next_request(ended, session=row.id, sampling=session_sampling(services, row.id, profile))
+        sampling = session_sampling(services, row.id, profile)
+        live = next_request(ended, key=row.key, session=row.id, sampling=sampling)
     inquiry = inquiry_with(services, appointed.model, row.id)
     return await digest(inquiry, Material(material, previous=previous, live=live), room_of(profile.window))

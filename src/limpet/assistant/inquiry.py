@@ -50,6 +50,7 @@ class Inquiry(Struct, frozen=True):
             tools=(),
             messages=(UserMessage((Text(text),)),),
             sampling=structs.replace(self.sampling, max_tokens=max_tokens),
+            rhythm="once",
         )
 
     def tokens(self, request: Request) -> int:

@@ -129,7 +129,8 @@ class TurnJournal:
         """The answer with what its request had beside the log."""
         if self._asked is None:
             return AssistantEntry(answer)
-        return AssistantEntry(answer, sampling=self._asked.sampling, tool_choice=self._asked.tool_choice)
+        asked = self._asked
+        return AssistantEntry(answer, sampling=asked.sampling, tool_choice=asked.tool_choice, rhythm=asked.rhythm)
 
     def _reduced(self) -> bool:
         """Whether the conversation was shortened in this turn without a summary."""

@@ -79,9 +79,13 @@ class Reducer:
         self._overflows = 0
 
     async def before_request(self) -> None:
-        """Prune when that is free, and compact when the next request would not fit."""
+        """Prune when that is free, and compact when the next request would not fit.
+
+        Pruning is free when the cache is cold; where there is none, pressure decides.
+        """
         tokens = self.tokens()
-        if (self._is_cold() or tokens > self._room.limit) and await self._prune(tokens):
+        pressed = tokens > self._room.limit and not self._profile.cache_ttl
+        if (self._is_cold() or pressed) and await self._prune(tokens):
             tokens = self.tokens()
         for harder in range(ATTEMPTS):
             if tokens <= self._room.limit or not await self._compact(tokens, harder=harder):
@@ -128,7 +132,7 @@ class Reducer:
         return room_of(self._window)
 
     def _is_cold(self) -> bool:
-        return is_cold(self._log, self._profile, self._services.clock.now())
+        return is_cold(self._log, self._profile, self._services.clock.now(), key=self._place.key)
 
     async def _prune(self, tokens: int) -> bool:
         _, visible = self._log.visible()

@@ -121,7 +121,8 @@ class ReplayedSession(MemorySession):
         if self._asking is None:
             return request
         choice: ToolChoice = "none" if "none" in (tool_choice, self._asking.tool_choice) else "auto"
-        return structs.replace(request, sampling=self._asking.sampling, tool_choice=choice)
+        asking = self._asking
+        return structs.replace(request, sampling=asking.sampling, tool_choice=choice, rhythm=asking.rhythm)
 
     async def absorb(self) -> int:
         return self._give()

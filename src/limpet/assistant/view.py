@@ -10,14 +10,15 @@ from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.services import Services
 from limpet.errors import LimpetError
 from limpet.session.log import Log
+from limpet.session.rhythm import rhythm_of
 from limpet.store import commits
 from limpet.types.message import Request, Sampling, ToolChoice
 from limpet.types.ports import Model, PendingCall
 from limpet.types.usage import Usage
 
 
-def next_request(log: Log, *, session: str, sampling: Sampling, tool_choice: ToolChoice = "auto") -> Request:
-    """The request that a log gives, as it stands."""
+def next_request(log: Log, *, key: str, session: str, sampling: Sampling, tool_choice: ToolChoice = "auto") -> Request:
+    """The request that the log of the conversation under `key` gives, as it stands."""
     prompt = log.prompt
     if prompt is None:
         raise LimpetError(f"The log of session {session} holds no prompt.")
@@ -28,6 +29,7 @@ def next_request(log: Log, *, session: str, sampling: Sampling, tool_choice: Too
         messages=log.messages(),
         tool_choice=tool_choice,
         sampling=sampling,
+        rhythm=rhythm_of(key, log.pauses),
     )
 
 
@@ -85,4 +87,10 @@ class SessionView:
 
     def _build(self, tool_choice: ToolChoice = "auto") -> Request:
         choice: ToolChoice = "none" if "none" in (tool_choice, self._asking.tool_choice) else "auto"
-        return next_request(self._log, session=self._session, sampling=self._asking.sampling, tool_choice=choice)
+        return next_request(
+            self._log,
+            key=self._place.key,
+            session=self._session,
+            sampling=self._asking.sampling,
+            tool_choice=choice,
+        )

@@ -83,7 +83,12 @@ class DescribingView:
     async def _ask(self, vision: Appointed, images: tuple[Image, ...]) -> str:
         question = UserMessage((Text("Describe: " + ", ".join(image.name or "picture" for image in images)), *images))
         request = Request(
-            session=self._session, system=SYSTEM, tools=(), messages=(question,), sampling=vision.sampling
+            session=self._session,
+            system=SYSTEM,
+            tools=(),
+            messages=(question,),
+            sampling=vision.sampling,
+            rhythm="once",
         )
         async with aclosing(vision.model.stream(request)) as events:
             async for event in events:

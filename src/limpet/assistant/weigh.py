@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from limpet.llm.cache_marks import kept
 from limpet.llm.tokens import RunningEstimate, message_tokens
 from limpet.session.log import Log
+from limpet.session.rhythm import rhythm_of
 from limpet.session.room import room_of
 from limpet.types.entry import AssistantEntry, Entry, ToolResultEntry, UserEntry
 from limpet.types.message import Request, ToolMessage
@@ -13,9 +15,10 @@ LEAST, MOST = 0.5, 4.0
 """Bounds of a learned multiplier: what is outside them is a fault of the provider's counting."""
 
 
-def is_cold(log: Log, profile: Profile, now: int) -> bool:
+def is_cold(log: Log, profile: Profile, now: int, *, key: str) -> bool:
     """Whether the provider has forgotten the prefix, so that changing it costs nothing; never where it keeps none."""
-    return 0 < log.answered < now - profile.cache_ttl * 1000 and profile.cache_ttl > 0
+    seconds = kept(profile, rhythm_of(key, log.pauses))
+    return 0 < log.answered < now - seconds * 1000 and seconds > 0
 
 
 class Weights:

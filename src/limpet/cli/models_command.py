@@ -114,7 +114,9 @@ async def _test(invocation: Invocation, reference: str) -> None:
 
 async def _answer(model: Model, view: TerminalView) -> tuple[Done, float]:
     """The answer to one short question, and when its first piece came. Raises `ModelError`."""
-    request = Request(session="models test", system="Answer in one word.", tools=(), messages=(QUESTION,))
+    request = Request(
+        session="models test", system="Answer in one word.", tools=(), messages=(QUESTION,), rhythm="once"
+    )
     first = 0.0
     async with aclosing(model.stream(request)) as events:
         async for event in events:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-from limpet.session.project import Projection
+from limpet.session.project import Projection, settled
+from limpet.session.rhythm import REMEMBERED, Pause, pause_of
 from limpet.session.tree import next_leaf, path, visible
 from limpet.types.entry import (
     AssistantEntry,
@@ -20,6 +22,7 @@ from limpet.types.entry import (
     PromptEntry,
     Prune,
     ToolResultEntry,
+    UserEntry,
 )
 from limpet.types.message import Message
 from limpet.types.ports import PendingCall
@@ -35,8 +38,8 @@ class Measured(Struct, frozen=True):
 class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
-    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never). `tainted`: what
-    strangers wrote is in it, or has gone into a summary of it.
+    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
+    a person went on. `tainted`: what strangers wrote is in it, or has gone into a summary of it.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -48,6 +51,7 @@ class Log:
         self.measured: Measured | None = None
         self.answered = 0
         self.tainted = False
+        self.pauses: deque[Pause] = deque(maxlen=REMEMBERED)
         self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
@@ -58,21 +62,35 @@ class Log:
 
     def extend(self, entries: Iterable[Entry]) -> None:
         """Take in the next entries of the log, in their order."""
-        for entry in entries:
+        fresh = list(entries)
+        if reach := settled(fresh, self._leaf):
+            self._settle(fresh[:reach])
+        for entry in fresh[reach:]:
             self.entries.append(entry)
-            self._projection.add(entry)
-            linear = entry.parent == self._leaf and not isinstance(entry.payload, Leaf)
+            self._projection.extend((entry,))
             self._leaf = next_leaf(self._leaf, entry)
-            if linear or isinstance(entry.payload, Label):
-                self._learn(entry)
-            else:
-                self.prompt, self.model, self.tainted = None, "", False
-                self.seen.clear()
-                self.told.clear()
-                for kept in path(self.entries):
-                    self._learn(kept)
-                self.measured = None
+            self._learn(entry)
             self._measure(entry)
+
+    def _settle(self, fresh: list[Entry]) -> None:
+        """Take in entries of which the last changes earlier messages, or leads elsewhere."""
+        linear = True
+        for entry in fresh:
+            beside = isinstance(entry.payload, Label)
+            linear = linear and (beside or entry.parent == self._leaf) and not isinstance(entry.payload, Leaf)
+            self._leaf = next_leaf(self._leaf, entry)
+        self.entries += fresh
+        self._projection.extend(fresh)
+        if not linear:
+            self.prompt, self.model, self.tainted = None, "", False
+            self.seen.clear()
+            self.told.clear()
+            self.pauses.clear()
+            self.answered = 0
+        for entry in fresh if linear else path(self.entries):
+            self._learn(entry)
+        self.measured = None
+        self._measure(fresh[-1])
 
     @property
     def leaf(self) -> str:
@@ -86,6 +104,11 @@ class Log:
     def path(self) -> list[Entry]:
         """The entries from the beginning to the leaf, those that a summary covers included."""
         return path(self.entries)
+
+    @property
+    def folds(self) -> int:
+        """How many entries were looked at for the messages so far."""
+        return self._projection.folds
 
     def messages(self) -> tuple[Message, ...]:
         return self._projection.messages()
@@ -114,6 +137,8 @@ class Log:
                 self.model = model
             case AssistantEntry():
                 self.answered = entry.at
+            case UserEntry() if self.answered and (pause := pause_of(entry.at - self.answered)):
+                self.pauses.append(pause)
             case ToolResultEntry(result=result) if result.details.path and not result.is_error:
                 self.seen[result.details.path] = result.details.sha256
             case _:

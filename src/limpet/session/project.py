@@ -10,7 +10,7 @@ repaired in the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import structs
@@ -43,15 +43,29 @@ UNKNOWN_OUTCOME = (
 def project(entries: Iterable[Entry]) -> tuple[Message, ...]:
     """The messages of a log."""
     projection = Projection()
-    for entry in entries:
-        projection.add(entry)
+    projection.extend(tuple(entries))
     return projection.messages()
 
 
+def settled(entries: Sequence[Entry], leaf: str) -> int:
+    """How many of the next `entries` of a log with this leaf reach to the last one that changes earlier messages."""
+    reach = 0
+    for place, entry in enumerate(entries, start=1):
+        linear = entry.parent == leaf and not isinstance(entry.payload, Leaf | Compaction | Prune | ImageAged)
+        leaf = next_leaf(leaf, entry)
+        if not linear and not isinstance(entry.payload, Label):
+            reach = place
+    return reach
+
+
 class Projection:
-    """The messages of a growing log. Message objects, once given out, stay the same ones."""
+    """The messages of a growing log. Message objects, once given out, stay the same ones.
+
+    `folds` counts the entries that were looked at: what it has cost so far.
+    """
 
     def __init__(self) -> None:
+        self.folds = 0
         self._log: list[Entry] = []
         self._leaf = ""
         self._reset()
@@ -63,15 +77,17 @@ class Projection:
         self._shortened: dict[str, Literal["soft", "hard"]] = {}
         self._aged: set[str] = set()
 
-    def add(self, entry: Entry) -> None:
-        """Take in the next entry of the log."""
-        self._log.append(entry)
-        linear = entry.parent == self._leaf and not isinstance(entry.payload, Leaf | Compaction | Prune | ImageAged)
-        self._leaf = next_leaf(self._leaf, entry)
-        if linear or isinstance(entry.payload, Label):
-            self._fold(entry)
-        else:
+    def extend(self, entries: Sequence[Entry]) -> None:
+        """Take in the next entries of the log. However many change earlier messages, they are computed anew once."""
+        reach = settled(entries, self._leaf)
+        for entry in entries:
+            self._leaf = next_leaf(self._leaf, entry)
+        if reach:
+            self._log += entries[:reach]
             self._rebuild()
+        for entry in entries[reach:]:
+            self._log.append(entry)
+            self._fold(entry)
 
     def messages(self) -> tuple[Message, ...]:
         """Everything so far; calls without a result are answered with "outcome unknown"."""
@@ -102,6 +118,7 @@ class Projection:
             self._fold(entry)
 
     def _fold(self, entry: Entry) -> None:
+        self.folds += 1
         match entry.payload:
             case UserEntry(message=message):
                 content = aged(message.content) if entry.id in self._aged else message.content

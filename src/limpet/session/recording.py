@@ -71,6 +71,7 @@ def requests_of(recording: Recording) -> list[Request]:
                     messages=log.messages(),
                     tool_choice=entry.payload.tool_choice,
                     sampling=entry.payload.sampling,
+                    rhythm=entry.payload.rhythm,
                 )
             )
         log.extend([entry])

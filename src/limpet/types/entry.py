@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from limpet.types.content import Opaque
 from limpet.types.envelope import Trust
-from limpet.types.message import AssistantMessage, Sampling, ToolChoice, UserMessage
+from limpet.types.message import AssistantMessage, Rhythm, Sampling, ToolChoice, UserMessage
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
 
 
@@ -23,11 +23,12 @@ class UserEntry(Struct, frozen=True, tag_field="kind", tag="user", omit_defaults
 
 
 class AssistantEntry(Struct, frozen=True, tag_field="kind", tag="assistant", omit_defaults=True):
-    """`sampling` and `tool_choice` are those of the request, which with the log before it gives that request again."""
+    """`sampling`, `tool_choice` and `rhythm` are the request's, which with the log before it they give again."""
 
     message: AssistantMessage
     sampling: Sampling = Sampling()
     tool_choice: ToolChoice = "auto"
+    rhythm: Rhythm = "slow"
 
 
 class ToolStarted(Struct, frozen=True, tag_field="kind", tag="tool_started", omit_defaults=True):

@@ -69,12 +69,18 @@ class Sampling(Struct, frozen=True, omit_defaults=True):
     thinking: ThinkingLevel | None = None
 
 
+Rhythm = Literal["slow", "quick", "once"]
+"""When the next request of a conversation may come: within the hour (people), within minutes (steps of a program that
+nobody talks to), never (a single question)."""
+
+
 class Request(Struct, frozen=True):
     """Everything a wire needs for one request.
 
     `session` names the conversation: wires reuse what they encoded of its earlier messages, and providers
     take it as a cache key. `messages` start with a user message, neighbours differ in role (several
     `ToolMessage`s follow their assistant message), and each call has exactly one `ToolMessage`.
+    `rhythm` decides how long a provider is asked to keep the prefix.
     """
 
     session: str
@@ -83,3 +89,4 @@ class Request(Struct, frozen=True):
     messages: tuple[Message, ...]
     tool_choice: ToolChoice = "auto"
     sampling: Sampling = Sampling()
+    rhythm: Rhythm = "slow"

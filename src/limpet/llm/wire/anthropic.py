@@ -9,6 +9,7 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
+from limpet.llm.cache_marks import HOUR, lifetime, marked, short_writes
 from limpet.llm.http import Answer
 from limpet.llm.names import NO_TEXT, call_id, tool_name
 from limpet.llm.pictures import data_of, note_of
@@ -18,7 +19,16 @@ from limpet.llm.unicode import decode_json
 from limpet.llm.wire.service import Service
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
-from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
+from limpet.types.message import (
+    AssistantMessage,
+    Message,
+    Request,
+    Rhythm,
+    Sampling,
+    StopReason,
+    ToolMessage,
+    UserMessage,
+)
 from limpet.types.ports import Blobs
 from limpet.types.profile import Profile
 from limpet.types.usage import Usage
@@ -43,8 +53,8 @@ Wire = dict[str, object]
 
 
 def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
-    """The body of a request, in parts. Cache marks end tools and system, and the newest user message."""
-    mark = _mark(profile)
+    """The body of a request, in parts, with the marks of `llm/cache_marks.py`."""
+    mark = _mark(profile, request.rhythm)
 
     def encode(group: Sequence[Message], last: bool) -> bytes:
         blocks = [block for message in group for block in _blocks(message, profile, blobs=blobs)]
@@ -52,7 +62,8 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
             return b""
         role = "assistant" if _role(group[0], profile) == "assistant" else "user"
         if mark and last and role == "user":
-            blocks[-1] = {**blocks[-1], "cache_control": mark}
+            for place in marked(len(blocks)):
+                blocks[place] = {**blocks[place], "cache_control": mark}
         return to_json({"role": role, "content": blocks})
 
     pieces = prefix.encode(
@@ -61,7 +72,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     head: Wire = {"model": profile.model, "max_tokens": _max_tokens(request.sampling, profile)}
     if profile.tools and (offered := offer_of(request.tools, profile).tools):
         tools = [_tool(tool) for tool in offered]
-        if mark and not request.system:
+        if mark:
             tools[-1] = {**tools[-1], "cache_control": mark}
         head["tools"] = tools
     if request.system.strip():
@@ -73,11 +84,12 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
 
 
-def _mark(profile: Profile) -> Wire:
-    """The cache mark: an hour where the profile's cache lives that long, else five minutes; empty without a cache."""
-    if not profile.cache_ttl:
+def _mark(profile: Profile, rhythm: Rhythm) -> Wire:
+    """The cache mark; empty where nothing is to be kept."""
+    seconds = lifetime(profile, rhythm)
+    if not seconds:
         return {}
-    return {"type": "ephemeral", "ttl": "1h"} if profile.cache_ttl >= 3600 else {"type": "ephemeral"}
+    return {"type": "ephemeral", "ttl": "1h"} if seconds == HOUR else {"type": "ephemeral"}
 
 
 def _tool(tool: Offered) -> Wire:
@@ -177,11 +189,16 @@ def _block(block: AssistantBlock, *, own: bool) -> Wire | None:
 # --- in -------------------------------------------------------------------------------------------------------------
 
 
+class _Written(Struct):
+    ephemeral_5m_input_tokens: int = 0
+
+
 class _Usage(Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: _Written | None = None
 
 
 class _Message(Struct):
@@ -225,7 +242,8 @@ def usage_of(wire: _Usage, profile: Profile) -> Usage:
         cache_read=wire.cache_read_input_tokens or 0,
         cache_write=wire.cache_creation_input_tokens or 0,
     )
-    return cost_of(usage, profile)
+    short = wire.cache_creation is not None and wire.cache_creation.ephemeral_5m_input_tokens > 0
+    return cost_of(usage, short_writes(profile) if short else profile)
 
 
 class _Reader:
@@ -297,7 +315,7 @@ class _Reader:
     def _count(self, usage: _Usage) -> None:
         """Later counts replace earlier ones; what a later event leaves out stays."""
         for name in usage.__struct_fields__:
-            value: int | None = getattr(usage, name)
+            value: int | _Written | None = getattr(usage, name)
             if value is not None:
                 setattr(self.usage, name, value)
 

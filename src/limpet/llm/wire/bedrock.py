@@ -14,6 +14,7 @@ from msgspec import Raw, Struct
 from limpet.errors import ModelError, UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
 from limpet.llm.aws import Signer
+from limpet.llm.cache_marks import HOUR, lifetime, marked
 from limpet.llm.eventstream import Frame, FrameError, FrameParser
 from limpet.llm.http import Answer, Http
 from limpet.llm.names import NO_TEXT, address_of, call_id, tool_name
@@ -24,14 +25,22 @@ from limpet.llm.unicode import decode_json
 from limpet.llm.wire.service import NOBODY, Service, Witness
 from limpet.types.content import AssistantBlock, Image, ResultBlock, Text, Thinking, ToolCall, UserBlock
 from limpet.types.event import Done, ModelEvent
-from limpet.types.message import AssistantMessage, Message, Request, Sampling, StopReason, ToolMessage, UserMessage
+from limpet.types.message import (
+    AssistantMessage,
+    Message,
+    Request,
+    Rhythm,
+    Sampling,
+    StopReason,
+    ToolMessage,
+    UserMessage,
+)
 from limpet.types.ports import Blobs
 from limpet.types.profile import Profile
 from limpet.types.usage import Usage
 
 _PATH = "/model/{model}/converse-stream"
 _BUDGETS = {"low": 2_048, "medium": 8_192, "high": 24_576}
-_POINT = {"cachePoint": {"type": "default"}}
 _NOTHING = Raw(b'{"type":"object","properties":{}}')
 _STOPS: dict[str, StopReason] = {
     "end_turn": "stop",
@@ -51,15 +60,17 @@ Wire = dict[str, object]
 
 
 def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
-    """The body of a request, in parts. Cache points end tools and system, and the newest user message."""
+    """The body of a request, in parts, with the marks of `llm/cache_marks.py` as cache points."""
+    point = _point(profile, request.rhythm)
 
     def encode(group: Sequence[Message], last: bool) -> bytes:
         blocks = [block for message in group for block in _blocks(message, profile, blobs=blobs)]
         if not blocks:
             return b""
         role = _role(group[0], profile)
-        if profile.cache_ttl and last and role == "user":
-            blocks.append(dict(_POINT))
+        if point and last and role == "user":
+            for place in reversed(marked(len(blocks))):
+                blocks.insert(place + 1, point)
         return to_json({"role": role, "content": blocks})
 
     pieces = prefix.encode(
@@ -68,8 +79,8 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     head: Wire = {}
     if request.system.strip():
         system: list[object] = [{"text": request.system}]
-        head["system"] = [*system, _POINT] if profile.cache_ttl else system
-    if tools := _tools(request, profile):
+        head["system"] = [*system, point] if point else system
+    if tools := _tools(request, profile, point=point):
         head["toolConfig"] = {"tools": tools}
     if config := _config(request.sampling, profile):
         head["inferenceConfig"] = config
@@ -78,7 +89,15 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     return body_of(head, pieces, key="messages", refused=profile.refused)
 
 
-def _tools(request: Request, profile: Profile) -> list[Wire]:
+def _point(profile: Profile, rhythm: Rhythm) -> Wire:
+    """The cache point; empty where nothing is to be kept. Lives five minutes unless it says more."""
+    seconds = lifetime(profile, rhythm)
+    if not seconds:
+        return {}
+    return {"cachePoint": {"type": "default", **({"ttl": "1h"} if seconds == HOUR else {})}}
+
+
+def _tools(request: Request, profile: Profile, *, point: Wire) -> list[Wire]:
     """The tools. Those that only the history names stand there too: calls without any tool are refused.
 
     Converse has no way to forbid calls: where none is allowed, tools are left out as far as the history lets them.
@@ -90,8 +109,8 @@ def _tools(request: Request, profile: Profile) -> list[Wire]:
     known = {tool.name for tool in offered}
     gone = [Offered(name, "no longer available", _NOTHING) for name in used if name not in known]
     tools: list[Wire] = [_tool(tool) for tool in ([*offered] if offered else gone)]
-    if tools and profile.cache_ttl and not request.system.strip():
-        tools.append(dict(_POINT))
+    if tools and point:
+        tools.append(point)
     return tools
 
 

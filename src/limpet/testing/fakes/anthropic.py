@@ -73,8 +73,7 @@ class AnthropicService:
         need(body.get("system") != "", "system: text content blocks must be non-empty")
         _check_tools(body)
         self._check_messages(messages, model)
-        marks = _marks(body)
-        need(marks <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.")
+        _check_marks([mark for part in ("tools", "system", "messages") for mark in _marks(body.get(part))])
 
     def _check_messages(self, messages: list[dict[str, object]], model: str) -> None:
         need(messages[0].get("role") == "user", "messages: first message must use the user role")
@@ -233,11 +232,28 @@ def _check_tools(body: dict[str, object]) -> None:
     need(names or "tool_choice" not in body, "tool_choice may only be specified while providing tools")
 
 
-def _marks(value: object) -> int:
-    """How many parts of the body carry `cache_control`."""
+def _marks(value: object) -> list[object]:
+    """What stands at `cache_control` in a part of the body, in its order."""
     if isinstance(value, dict):
         found = msgspec.convert(value, dict[str, object])
-        return ("cache_control" in found) + sum(_marks(item) for item in found.values())
+        if "cache_control" in found:
+            need(found.get("type") not in ("thinking", "redacted_thinking"), "thinking: cache_control is not permitted")
+        own = [found["cache_control"]] if "cache_control" in found else []
+        return [*(mark for item in found.values() for mark in _marks(item)), *own]
     if isinstance(value, list):
-        return sum(_marks(item) for item in msgspec.convert(value, list[object]))
-    return 0
+        return [mark for item in msgspec.convert(value, list[object]) for mark in _marks(item)]
+    return []
+
+
+def _check_marks(marks: list[object]) -> None:
+    """At most four, and those of an hour before those of five minutes."""
+    need(len(marks) <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}.")
+    lives = [fields(mark, "cache_control") for mark in marks]
+    for mark in lives:
+        need(mark.get("type") == "ephemeral", "cache_control.type: Input should be 'ephemeral'")
+        need(mark.get("ttl", "5m") in ("5m", "1h"), "cache_control.ttl: Input should be '5m' or '1h'")
+    hours = [mark.get("ttl") == "1h" for mark in lives]
+    need(
+        hours == sorted(hours, reverse=True),
+        "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
+    )

@@ -80,6 +80,7 @@ class BedrockService:
             need("cachePoint" in block or str(block.get("text", "")).strip(), "system: the text is blank")
         tools = _check_tools(body)
         self._check_messages(messages, unquote(seen.path.split("/")[2]), tools=tools)
+        _check_points(body, messages)
 
     def _check_messages(self, messages: list[dict[str, object]], model: str, *, tools: bool) -> None:
         before = "assistant"
@@ -106,8 +107,6 @@ class BedrockService:
                 if "reasoningContent" in block:
                     self._check_reasoning(fields(block["reasoningContent"], where), model, where=where)
         need(not open_ids, f"Expected toolResult blocks for the following Ids: {', '.join(open_ids)}")
-        points = sum("cachePoint" in fields(b, "") for m in messages for b in items(m["content"], ""))
-        need(points <= 4, "too many cachePoint blocks")
 
     def _check_reasoning(self, content: dict[str, object], model: str, *, where: str) -> None:
         if "redactedContent" in content:
@@ -190,6 +189,22 @@ def check_signature(seen: Seen) -> None:
         key = hmac.digest(key, step.encode(), "sha256")
     if not hmac.compare_digest(hmac.digest(key, to_sign.encode(), "sha256").hex(), signature):
         raise Refused("The request signature we calculated does not match the signature you provided.", status=403)
+
+
+def _check_points(body: dict[str, object], messages: list[dict[str, object]]) -> None:
+    """Cache points: at most four, none before all content, and none that lives longer than one before it."""
+    tools = fields(body.get("toolConfig", {}), "toolConfig").get("tools", [])
+    lives: list[bool] = []
+    for part in (tools, body.get("system", []), *(message["content"] for message in messages)):
+        for at, item in enumerate(items(part, "")):
+            if "cachePoint" in (block := fields(item, "")):
+                need(at > 0, "cachePoint cannot be the first block")
+                point = fields(block["cachePoint"], "cachePoint")
+                need(point.get("type") == "default", "cachePoint.type: must be default")
+                need(point.get("ttl", "5m") in ("5m", "1h"), "cachePoint.ttl: must be 5m or 1h")
+                lives.append(point.get("ttl") == "1h")
+    need(len(lives) <= 4, "too many cachePoint blocks")
+    need(lives == sorted(lives, reverse=True), "a cachePoint of 1h must not come after one of 5m")
 
 
 def _check_block(block: dict[str, object], where: str, *, kinds: tuple[str, ...]) -> None:

@@ -1,0 +1,8 @@
+"""`bench/` is no part of the installed package: its tests find it beside `tests/`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
