@@ -62,6 +62,9 @@ from limpet.types.event import Notice
 from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
+from limpet.undo.copies import Copies
+from limpet.undo.keeper import Keeper, Retention
+from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
     from limpet.llm.media.desk import Desk
@@ -284,6 +287,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
+        undo = _keeper(settings.undo, home, str(workspace), clock=clock)
+        stack.callback(undo.close)
         tools = Toolbox(sandbox, settings.tools, images=studio if studio.can_make_images else None)
         yield Services(
             agent=entrance.agent,
@@ -310,6 +315,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             emit=entrance.emit,
             resets=_resets(settings),
             sliding=settings.context.mode == "sliding",
+            undo=undo,
         )
 
 
@@ -317,6 +323,18 @@ async def close_orphans(store: Store, owner: Owner) -> None:
     """Mark what requests of dead processes have spent as spent."""
     for process in store.read(lambda connection: usage.orphans(connection, owner)):
         await store.write(lambda connection, process=process: usage.close_orphans(connection, process))
+
+
+def _keeper(settings: schema.UndoSettings, home: Home, workspace: str, *, clock: Clock) -> Keeper:
+    million = 1_000_000
+    return Keeper(
+        Copies(str(home.undo)),
+        workspace,
+        clock=clock,
+        hidden=(str(home.root),),
+        limits=UndoLimits(file=settings.file_mb * million, total=settings.turn_mb * million),
+        retention=Retention(days=settings.days, total=settings.total_mb * million),
+    )
 
 
 def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:

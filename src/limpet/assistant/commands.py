@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
+from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
 from limpet.store import inbox, outbox, sessions
@@ -102,6 +103,13 @@ COMMANDS = {
             summary="how much to think",
             usage="[off|low|medium|high]",
             run=session.think,
+            needs_lease=True,
+        ),
+        Command(
+            name="rollback",
+            summary="show what a turn changed in the workspace, then take it back",
+            usage="[n|turn|list|yes|redo]",
+            run=undo.undo,
             needs_lease=True,
         ),
         Command(

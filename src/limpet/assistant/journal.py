@@ -14,13 +14,14 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
-from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted
+from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted, UndoPoint
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
+from limpet.undo.keeper import TurnName
 
 CUT_OFF = "The answer above was cut off at the model's output limit. Say “go on” for the rest."
 REDUCED = (
@@ -53,9 +54,32 @@ class TurnJournal:
         payload = ToolStarted(
             assistant=call.assistant, index=call.index, name=call.call.name, effect=effect, intent=intent
         )
-        await self._append(lambda connection, now: commits.started(connection, self.writer, payload, now=now))
+        point = await self._keep(effect, intent)
+        payloads = (payload,) if point is None else (point, payload)
+        now = self.services.clock.now()
+        made = await self.services.store.write(
+            lambda connection: [commits.started(connection, self.writer, one, now=now) for one in payloads]
+        )
+        self.log.extend(made)
         if not self.services.store.read(lambda connection: sessions.fresh(connection, self.writer.lease)):
             raise sessions.lost(self.writer.lease)
+
+    async def _keep(self, effect: Effect, intent: FileIntent | None) -> UndoPoint | None:
+        """Keep what the call is about to change; gives what is new to say of it."""
+        undo = self.services.undo
+        if undo is None:
+            return None
+        if effect != "file":
+            point = await undo.before_command(self._turn)
+        else:
+            point = await undo.before_file(self._turn, intent.path) if intent is not None else None
+        if point is not None and (point.refused or point.unkept):
+            self.services.emit(Notice(_not_undoable(point), level="warning" if point.refused else "info"))
+        return point
+
+    @property
+    def _turn(self) -> TurnName:
+        return TurnName(self.writer.turn, self.writer.key, self.writer.lease.session)
 
     async def result(self, call: PendingCall, result: ToolResult) -> None:
         payload = _result(call, result)
@@ -151,16 +175,36 @@ class TurnJournal:
         self.log.extend([await self.services.store.write(lambda connection: commit(connection, now))])
 
     async def _end(self, ending: End) -> bool:
+        undo = self.services.undo
+        if undo is not None and self._has_acted():
+            await undo.finish(self._turn)
         now = self.services.clock.now()
         made, over = await self.services.store.write(
             lambda connection: commits.end(connection, self.writer, ending, now=now)
         )
         self.log.extend(made)
         if over:
+            if undo is not None:
+                undo.over(self.writer.turn)
             self.services.nudges.send()
         else:
             self.services.emit(Notice(MORE))
         return over
+
+    def _has_acted(self) -> bool:
+        """Whether a call of this turn was begun that may have changed something."""
+        for entry in reversed(self.log.entries):
+            if entry.turn != self.writer.turn:
+                return False
+            if isinstance(entry.payload, ToolStarted):
+                return True
+        return False
+
+
+def _not_undoable(point: UndoPoint) -> str:
+    if point.refused:
+        return f"What this turn changes cannot be undone: {point.refused}."
+    return f"Changes to these files could not be undone: {', '.join(point.unkept)}."
 
 
 def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:

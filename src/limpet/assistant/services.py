@@ -22,6 +22,7 @@ from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
 from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
+from limpet.undo.keeper import Keeper
 
 
 class Models(Protocol):
@@ -105,7 +106,7 @@ class Services:
     """`workspace` is an absolute path, `tools` are in the order the model is given them.
 
     `resets` are the rules by which conversations begin anew. `sliding`: a full window drops the oldest turns instead
-    of summarising them.
+    of summarising them. `undo` keeps what turns change.
     """
 
     agent: str
@@ -130,6 +131,7 @@ class Services:
     emit: Emit
     resets: Resets = no_resets
     sliding: bool = False
+    undo: Keeper | None = None
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

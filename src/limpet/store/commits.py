@@ -26,6 +26,7 @@ from limpet.types.entry import (
     PromptEntry,
     ToolResultEntry,
     ToolStarted,
+    UndoPoint,
     UserEntry,
 )
 from limpet.types.envelope import InboxRow, Trust
@@ -103,8 +104,11 @@ def answer(
     return entry
 
 
-def started(connection: Connection, writer: TurnWriter, payload: ToolStarted, *, now: int) -> Entry:
-    """Commit 4, first half: the intent. The act may follow once this is on disk and the lease is fresh."""
+def started(connection: Connection, writer: TurnWriter, payload: ToolStarted | UndoPoint, *, now: int) -> Entry:
+    """Commit 4, first half: the intent, and what is kept to undo it.
+
+    The act may follow once this is on disk and the lease is fresh.
+    """
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
