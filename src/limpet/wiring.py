@@ -225,7 +225,7 @@ class WorkspacePrompting:
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
 
-    def runtime(self, row: InboxRow) -> str:
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
         address = row.inbound.address
         return runtime_block(
             self._clock.now(),
@@ -233,6 +233,7 @@ class WorkspacePrompting:
             channel=address.channel,
             chat=address.chat if address.channel != "cli" else "",
             sender=row.inbound.sender,
+            facts=facts,
         )
 
 

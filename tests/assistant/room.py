@@ -75,8 +75,8 @@ class PlainPrompting:
     def stale(self, snapshot: PromptEntry) -> str:
         return ""
 
-    def runtime(self, row: InboxRow) -> str:
-        return "<runtime>now</runtime>"
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
+        return f"<runtime>{'; '.join(['now', *facts])}</runtime>"
 
 
 class Allow:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
@@ -14,9 +15,19 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
-from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted, UndoPoint
+from limpet.types.entry import (
+    Compaction,
+    Entry,
+    GoalEntry,
+    Note,
+    Payload,
+    PlanEntry,
+    ToolResultEntry,
+    ToolStarted,
+    UndoPoint,
+)
 from limpet.types.envelope import InboxRow
-from limpet.types.event import Notice
+from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer
 from limpet.types.ports import PendingCall
@@ -81,11 +92,12 @@ class TurnJournal:
     def _turn(self) -> TurnName:
         return TurnName(self.writer.turn, self.writer.key, self.writer.lease.session)
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
-        payload = _result(call, result)
-        await self._append(
-            lambda connection, now: commits.result(connection, self.writer, payload, trust="tool", now=now)
-        )
+    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
+        await self._append_all((_result(call, result), *records))
+        if any(isinstance(record, GoalEntry | PlanEntry) for record in records):
+            aims = self.log.aims
+            goal = aims.open.text if aims.open else ""
+            self.services.emit(AimsChanged(self.writer.lease.session, goal, aims.plan))
 
     async def note(self, text: str, *, origin: str) -> None:
         await self._append(
@@ -99,6 +111,9 @@ class TurnJournal:
             )
 
     async def absorb(self) -> int:
+        if told := goal_budget.told(self.log.aims, self.log.aims.used_up()):
+            await self._append_all(told)
+            self.services.emit(Notice(goal_budget.OVER, level="warning"))
         store, key = self.services.store, self.writer.key
         if not store.read(lambda connection: inbox.queued(connection, key)):
             return 0
@@ -117,8 +132,11 @@ class TurnJournal:
                 parts += self._parts(CUT_OFF, kind="notice")
             if self._reduced():
                 parts += self._parts(REDUCED, kind="notice")
+        records = goal_budget.told(self.log.aims, self.log.aims.used_up(answer))
+        if records or goal_budget.was_told(self.log, self.writer.turn):
+            parts += self._parts(goal_budget.OVER, kind="notice")
         rows = [row.id for row in self._rows()]
-        over = await self._end(End(state="done", message=answer, reservation=reservation, parts=parts))
+        over = await self._end(End(state="done", message=answer, reservation=reservation, records=records, parts=parts))
         if not over and parts:
             self._answered.update(rows)
         return over
@@ -169,6 +187,13 @@ class TurnJournal:
             Part(address=address, text=text, key=new_id("p"), kind="reply" if kind == "reply" else "notice")
             for address in addresses
         )
+
+    async def _append_all(self, payloads: Sequence[Payload]) -> None:
+        now = self.services.clock.now()
+        made = await self.services.store.write(
+            lambda connection: commits.result(connection, self.writer, payloads, trust="tool", now=now)
+        )
+        self.log.extend(made)
 
     async def _append(self, commit: Callable[[Connection, int], Entry]) -> None:
         now = self.services.clock.now()

@@ -51,8 +51,8 @@ class Prompting(Protocol):
         """Why the snapshot has to be made anew (BOOTSTRAP.md went away); empty when it holds."""
         ...
 
-    def runtime(self, row: InboxRow) -> str:
-        """The runtime block that goes with an event: time, channel, chat, sender."""
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
+        """The runtime block that goes with an event: time, channel, chat, sender, and `facts`."""
         ...
 
 

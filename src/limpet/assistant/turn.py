@@ -116,6 +116,7 @@ def _context(turn: Run) -> ToolContext:
         starting=starting,
         progress=lambda line: None,
         seen=turn.log.seen,
+        goal=lambda: turn.log.aims.open,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from limpet.session.aims import Aims
 from limpet.session.project import Projection
 from limpet.session.tree import next_leaf, path, visible
 from limpet.types.entry import (
@@ -35,7 +36,7 @@ class Measured(Struct, frozen=True):
 class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
-    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never).
+    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `aims` are goal and plan.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -46,6 +47,7 @@ class Log:
         self.told: list[Note] = []
         self.measured: Measured | None = None
         self.answered = 0
+        self.aims = Aims()
         self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
@@ -67,6 +69,7 @@ class Log:
                 self.prompt, self.model = None, ""
                 self.seen.clear()
                 self.told.clear()
+                self.aims.clear()
                 for kept in path(self.entries):
                     self._learn(kept)
                 self.measured = None
@@ -101,6 +104,7 @@ class Log:
                 pass
 
     def _learn(self, entry: Entry) -> None:
+        self.aims.learn(entry)
         match entry.payload:
             case PromptEntry() as prompt:
                 self.prompt = prompt

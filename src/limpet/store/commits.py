@@ -112,9 +112,14 @@ def started(connection: Connection, writer: TurnWriter, payload: ToolStarted | U
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
-def result(connection: Connection, writer: TurnWriter, payload: ToolResultEntry, *, trust: Trust, now: int) -> Entry:
-    """Commit 4, second half: the outcome."""
-    return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
+def result(
+    connection: Connection, writer: TurnWriter, payloads: Sequence[Payload], *, trust: Trust, now: int
+) -> list[Entry]:
+    """Commit 4, second half: the outcome, and with it what else the call put on record."""
+    return [
+        entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
+        for payload in payloads
+    ]
 
 
 def note(connection: Connection, writer: TurnWriter, payload: Note, *, now: int) -> Entry:
@@ -142,12 +147,14 @@ def reduce(connection: Connection, reduction: Reduction, payloads: Sequence[Payl
 
 
 class End(Struct, frozen=True):
-    """How a turn ends. `message` is its last answer, if it has one; `parts` get the key of the entry or the turn."""
+    """How a turn ends. `message` is its last answer, if it has one, and `records` follow it in the log; `parts` get
+    the key of the entry or the turn."""
 
     state: TurnState
     message: AssistantMessage | None = None
     results: tuple[ToolResultEntry, ...] = ()
     reservation: str = ""
+    records: tuple[Payload, ...] = ()
     parts: tuple[Part, ...] = ()
     error: str = ""
     trust: Trust = "owner"
@@ -164,7 +171,11 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
         raise sessions.lost(lease)
     made = [
         entries.append(connection, lease, payload, turn=turn, now=now, trust=ending.trust)
-        for payload in (*ending.results, *((AssistantEntry(ending.message),) if ending.message else ()))
+        for payload in (
+            *ending.results,
+            *((AssistantEntry(ending.message),) if ending.message else ()),
+            *ending.records,
+        )
     ]
     if ending.message is not None and ending.reservation:
         usage.settle(connection, ending.reservation, ending.message.usage, state="done")

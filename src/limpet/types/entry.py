@@ -140,6 +140,8 @@ class Rollback(Struct, frozen=True, tag_field="kind", tag="rollback", omit_defau
 
 
 class PlanStep(Struct, frozen=True, omit_defaults=True):
+    """One step of a plan."""
+
     text: str
     state: Literal["pending", "in_progress", "done"] = "pending"
 
@@ -147,8 +149,8 @@ class PlanStep(Struct, frozen=True, omit_defaults=True):
 class GoalEntry(Struct, frozen=True, tag_field="kind", tag="goal", omit_defaults=True):
     """What the agent is after over many turns, as a whole: the newest one on the path counts.
 
-    `progress` is how far it says it is. `dollars` and `steps` (model requests) are its budget since `since` (UTC ms,
-    0 = since this entry), 0 = no limit; `exhausted` once that is used up and was told.
+    `progress` is how far it says it is. `dollars` and `steps` (answers of the model) are its budget, 0 = no limit;
+    `exhausted` once that is used up and was told.
     """
 
     text: str
@@ -156,12 +158,11 @@ class GoalEntry(Struct, frozen=True, tag_field="kind", tag="goal", omit_defaults
     progress: str = ""
     dollars: float = 0.0
     steps: int = 0
-    since: int = 0
     exhausted: bool = False
 
 
 class PlanEntry(Struct, frozen=True, tag_field="kind", tag="plan", omit_defaults=True):
-    """The steps on the way, as a whole: the newest one on the path counts. None: there is no plan."""
+    """The steps on the way, as a whole: the newest one on the path counts. Without steps there is no plan."""
 
     steps: tuple[PlanStep, ...] = ()
 
