@@ -14,6 +14,7 @@ COMMANDS = {
     "turn": "CPU, commits and bytes of a turn in a running process, for 1, 8 and 64 sessions",
     "history": "cost of a turn after 10, 100, 1,000 and 2,000 turns",
     "stream": "CPU of a streamed answer of 2,000 deltas, on every wire",
+    "undo": "CPU of keeping what a turn is about to change, in a workspace of 2,000 files",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 

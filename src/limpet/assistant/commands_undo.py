@@ -133,10 +133,10 @@ def _case(order: Order, keeper: Keeper, point: Point) -> _Case:
     return _Case(keeper, point, tuple(entry for entry in found if entry.turn == point.turn))
 
 
-def _propose(case: _Case) -> Proposal:
+def _propose(case: _Case, *, begun: bool = False) -> Proposal:
     """The plan for a point. What Limpet itself wrote for the notes during that turn is not the turn's."""
     own = {os.fsencode(entry.payload.path) for entry in case.entries if isinstance(entry.payload, Flush)}
-    return rollback.propose(case.keeper, case.point, others=own)
+    return rollback.propose(case.keeper, case.point, others=own, begun=begun)
 
 
 def _text(case: _Case, proposal: Proposal) -> str:
@@ -190,7 +190,7 @@ async def _do(order: Order, keeper: Keeper) -> str:
     if point is None:
         return f"Nothing was shown that could be done. {USAGE}"
     case = _case(order, keeper, point)
-    proposal = await asyncio.to_thread(_propose, case)
+    proposal = await asyncio.to_thread(_propose, case, begun=begun is not None)
     if begun is None and proposal.fingerprint != fingerprint:
         return await _show(order, keeper, point, first="Something has changed since that was shown. Now it is this:")
     if begun is None and not proposal.restores:

@@ -41,9 +41,15 @@ def plan(
     *,
     has: Callable[[bytes], bool],
     others: Collection[bytes] = (),
+    begun: bool = False,
 ) -> list[Step]:
-    """A step for each change. `now` is what is at their paths, `others` are what Limpet itself wrote meanwhile."""
+    """A step for each change. `now` is what is at their paths, `others` are what Limpet itself wrote meanwhile.
+
+    `begun`: the same was begun before and killed, so a path may also be half-way.
+    """
     steps = {change.path: _step(change, now.get(change.path), has=has, others=others) for change in changes}
+    if begun:
+        steps = {path: _go_on(step) for path, step in steps.items()}
     for path in sorted(steps, key=_depth, reverse=True):
         step = steps[path]
         if _removes_folder(step) and (foreign := _foreign(root, path, steps)):
@@ -74,6 +80,16 @@ def _step(change: Change, now: Node | None, *, has: Callable[[bytes], bool], oth
     elif before is not None and before.kind == "file" and not has(before.content):
         verdict, why = "lost", "its copy is no longer kept"
     return Step(change.path, before, now, verdict, why)
+
+
+def _go_on(step: Step) -> Step:
+    """A path that a killed rollback had emptied for something of another kind, or made with a mode of its own."""
+    before, now = step.before, step.now
+    emptied = now is None
+    made = before is not None and before.kind == "folder" and now is not None and now.kind == "folder"
+    if step.verdict == "changed" and before is not None and (emptied or made):
+        return structs.replace(step, verdict="restore", why="")
+    return step
 
 
 def _depth(path: bytes) -> int:

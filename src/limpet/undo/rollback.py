@@ -34,15 +34,16 @@ class Proposal(Struct, frozen=True):
         return tuple(step for step in self.steps if step.verdict == "restore")
 
 
-def propose(keeper: Keeper, point: Point, *, others: Collection[bytes] = ()) -> Proposal:
-    """What can be taken back of a point now. `others` are paths that Limpet itself wrote meanwhile.
+def propose(keeper: Keeper, point: Point, *, others: Collection[bytes] = (), begun: bool = False) -> Proposal:
+    """What can be taken back of a point now. `others` are paths that Limpet itself wrote meanwhile, `begun`
+    says that it was begun before and killed.
 
     Raises `OSError`, `apsw.Error`.
     """
     changes = changes_of(keeper, point)
     with tree.opened(keeper.workspace) as root:
         now = keeper.now(root, [change.path for change in changes])
-        steps = restore.plan(root, changes, now, has=keeper.copies.has, others=others)
+        steps = restore.plan(root, changes, now, has=keeper.copies.has, others=others, begun=begun)
 
         def present(path: bytes) -> bytes | None:
             return tree.read(root, path, preview.LARGEST)[0]

@@ -201,8 +201,8 @@ def fill(root: int, nodes: Nodes, limits: Limits, *, known: Tree, keep: Keep | N
 
 def too_large(node: Node, limits: Limits) -> str:
     if node.size > limits.file:
-        return f"it has {node.size / 1e6:,.0f} MB, over {limits.file / 1e6:g}"
-    return f"all files together have over {limits.total / 1e6:g} MB"
+        return f"it has {node.size / 1e6:,.1f} MB; files up to {limits.file / 1e6:g} MB are kept"
+    return f"all files together have over {limits.total / 1e6:g} MB; the smaller ones are kept"
 
 
 def _largest_kept(nodes: Nodes, limits: Limits) -> int:
