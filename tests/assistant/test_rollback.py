@@ -6,13 +6,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+from msgspec import structs
+
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
-from limpet.store import entries
+from limpet.sandbox.run import Sandbox
+from limpet.store import entries, sessions, turns
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
 from limpet.toolkit.schema import tool
+from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_write import delete_path, write_file
-from limpet.types.entry import Note, Rollback, UndoPoint
+from limpet.types.entry import Flush, Note, Rollback, UndoPoint
 from limpet.types.ports import Tool, ToolContext
 from limpet.types.tool import ToolResult, text_result
 from tests.assistant.room import KEY, home, replies, said
@@ -166,3 +171,61 @@ def test_a_turn_without_changes_keeps_nothing(tmp_path: Path) -> None:
     said_back, _, _ = talk(tmp_path, ["hello"], ["hi", "/rollback"])
     assert "nothing that could be taken back" in said_back[1]
     assert not (tmp_path / "undo").exists()
+
+
+def test_a_command_in_the_sandbox_is_taken_back(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Sandbox() as sandbox:
+            if sandbox.report.kind == "none":
+                pytest.skip(sandbox.report.reason)
+            shell = "mkdir -p skills/new && echo hi > skills/new/SKILL.md && mv MEMORY.md old.md"
+            model = ScriptedModel([Answer(calls=(call("exec", {"command": shell}),)), "done"])
+            async with home(tmp_path, model, tools=(make_exec(sandbox, ExecSettings()),), undo=True) as (services, _):
+                (tmp_path / "workspace" / "MEMORY.md").write_text("- tea\n")
+                conversation = Conversation(services, KEY)
+                for line in ("go", "/rollback", "/rollback yes"):
+                    await conversation.send(said(line))
+                assert f'exec {{"command":"{shell}' in replies(services)[1]
+
+    asyncio.run(main())
+    assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["MEMORY.md"]
+
+
+def test_only_the_owner_takes_back(tmp_path: Path) -> None:
+    model = ScriptedModel([write("a.txt", "new"), "done"])
+
+    async def main() -> list[str]:
+        async with home(tmp_path, model, tools=(write_file,), undo=True) as (services, _):
+            conversation = Conversation(services, KEY)
+            await conversation.send(said("go"))
+            await conversation.send(structs.replace(said("/rollback"), trust="peer"))
+            return replies(services)
+
+    assert asyncio.run(main())[1] == "Only the owner can take back what was done."
+
+
+def test_notes_that_limpet_wrote_during_the_turn_stay(tmp_path: Path) -> None:
+    place = tmp_path / "workspace"
+    model = ScriptedModel([RUN, "done"])
+
+    async def main() -> list[str]:
+        def work(folder: Path) -> None:
+            (folder / "memory").mkdir()
+            (folder / "memory" / "2026-01-01.md").write_text("- noted\n")
+
+        async with home(tmp_path, model, tools=(command(work),), undo=True) as (services, _):
+            conversation = Conversation(services, KEY)
+            await conversation.send(said("go"))
+            turn = services.store.read(lambda c: turns.newest(c, conversation.log().entries[0].session))
+            assert turn is not None
+            lease = await services.store.write(lambda c: sessions.claim(c, turn.session, owner=services.owner))
+            flush = Flush(upto="", path="memory/2026-01-01.md", lines=("- noted",))
+            await services.store.write(lambda c: entries.append(c, lease, flush, turn=turn.id, now=1))
+            services.owner.held.clear()
+            for line in ("/rollback", "/rollback yes"):
+                await conversation.send(said(line))
+            return replies(services)
+
+    answers = asyncio.run(main())
+    assert "memory/2026-01-01.md: Limpet's own notes were written to it meanwhile" in answers[1]
+    assert (place / "memory" / "2026-01-01.md").read_text() == "- noted\n"

@@ -45,7 +45,7 @@ def act(place: Path, kind: str, name: str, other: str, number: int) -> None:
         elif kind == "mkdir":
             path.mkdir(parents=True)
         elif kind == "chmod":
-            path.chmod(MODES[number])
+            path.chmod(MODES[number] | (0o500 if path.is_dir() else 0))  # a folder that nobody may enter cannot be seen
         elif kind == "link":
             clear(path)
             path.symlink_to(other if number % 2 else "nowhere/at/all")

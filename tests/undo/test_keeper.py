@@ -11,7 +11,7 @@ import pytest
 from limpet.types.entry import UndoPoint
 from limpet.undo.copies import DAY
 from limpet.undo.keeper import Retention
-from limpet.undo.tree import Limits
+from limpet.undo.tree import SETTLED, Limits, Node, Tree, is_settled
 from tests.undo.ground import Ground, picture
 
 
@@ -237,3 +237,58 @@ def test_copies_are_for_the_owner_only(tmp_path: Path) -> None:
     ground.command()
     for path in (tmp_path / "undo").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+@pytest.mark.parametrize(("old", "new"), [(".git", "elsewhere"), ("node_modules", "modules")])
+def test_what_was_not_looked_into_is_not_taken_for_new_when_it_is_moved(tmp_path: Path, old: str, new: str) -> None:
+    ground = Ground(tmp_path)
+    for path in (".git/objects/ab/file", ".git/HEAD", "node_modules/x/file"):
+        (ground.place / path).parent.mkdir(parents=True, exist_ok=True)
+        (ground.place / path).write_text("x")
+    ground.command()
+    (ground.place / old).rename(ground.place / new)
+    ground.finish()
+    ground.take_back()
+    kept = [path for path in (ground.place / new).rglob("file")]
+    assert [path.read_text() for path in kept] == ["x"]
+    assert (ground.place / ".git" / "HEAD").read_text() == "x"
+
+
+def test_times_of_files_just_written_are_not_believed() -> None:
+    node = Node("file", ctime=10)
+    assert not is_settled(Tree(10 + SETTLED, {b"a": node}))
+    assert is_settled(Tree(11 + SETTLED, {b"a": node}))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_the_turn_locked_is_opened_again(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    (ground.place / "d" / "e").mkdir(parents=True)
+    (ground.place / "d" / "e" / "a").write_text("x")
+    was = picture(ground.place)
+    for number, mode in enumerate((0, 0o644, 0o300)):
+        ground.command(f"t{number}")
+        (ground.place / "d").chmod(mode)
+        ground.finish(f"t{number}")
+        assert ground.take_back(f"t{number}", mark=f"r{number}") == []
+        assert picture(ground.place) == was
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_was_in_a_locked_folder_is_not_taken_for_new(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    for name in ("d", "e"):
+        (ground.place / name).mkdir()
+        (ground.place / name / "a").write_text("x")
+    (ground.place / "d").chmod(0)
+    (ground.place / "e").chmod(0o644)
+    said = ground.command()
+    assert isinstance(said, UndoPoint)
+    assert set(said.unkept) == {"d", "e"}
+    for name in ("d", "e"):
+        (ground.place / name).chmod(0o755)
+    ground.finish()
+    assert ground.take_back() == []
+    for name in ("d", "e"):
+        (ground.place / name).chmod(0o755)
+        assert (ground.place / name / "a").read_text() == "x"

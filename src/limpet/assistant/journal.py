@@ -84,9 +84,16 @@ class TurnJournal:
             point = await undo.before_command(self._turn)
         else:
             point = await undo.before_file(self._turn, intent.path) if intent is not None else None
-        if point is not None and (point.refused or point.unkept):
+        if point is not None and (point.refused or point.unkept) and not self._is_known(point):
             self.services.emit(Notice(_not_undoable(point), level="warning" if point.refused else "info"))
         return point
+
+    def _is_known(self, point: UndoPoint) -> bool:
+        """Whether the newest turn before had to say the same."""
+        for entry in reversed(self.log.entries):
+            if isinstance(entry.payload, UndoPoint):
+                return (entry.payload.refused, entry.payload.unkept) == (point.refused, point.unkept)
+        return False
 
     @property
     def _turn(self) -> TurnName:

@@ -18,7 +18,7 @@ import apsw
 import msgspec
 from msgspec import Struct, convert
 
-from limpet.undo.tree import Change, Node, Tree
+from limpet.undo.tree import Change, Node, Touched, Tree
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS copies (
@@ -45,8 +45,6 @@ CREATE TABLE IF NOT EXISTS shown (key TEXT PRIMARY KEY, turn TEXT NOT NULL, fing
 """
 DAY = 24 * 3600 * 1000
 """Milliseconds."""
-
-Touched = dict[bytes, Node | None]
 
 
 class Point(Struct, frozen=True):

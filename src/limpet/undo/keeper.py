@@ -18,8 +18,8 @@ from msgspec import Struct, structs
 from limpet.types.entry import UndoPoint
 from limpet.types.ports import Clock
 from limpet.undo import tree
-from limpet.undo.copies import DAY, Copies, Point, Touched
-from limpet.undo.tree import Change, Limits, Node, Nodes, TooManyError, Tree
+from limpet.undo.copies import DAY, Copies, Point
+from limpet.undo.tree import Change, Limits, Node, Nodes, TooManyError, Touched, Tree
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ class Keeper:
             with tree.opened(self.workspace) as root, self.copies.writing():
                 known = self.copies.index(self.workspace)
                 taken = self.scan(root, known, keep=True)
-                if taken.nodes != known.nodes:
+                if taken.nodes != known.nodes or not tree.is_settled(known):
                     self.copies.set_index(self.workspace, taken, before=known, now=self._clock.now())
                 point = structs.replace(point, tree=taken)
                 self.copies.save(point)
@@ -203,8 +203,8 @@ class Keeper:
             if point.tree is None:
                 return tuple(tree.compare(before, self.now(root, point.touched))), ()
             after = self.scan(root, point.tree, keep=False).nodes
-        closed = tuple(sorted(path for path, node in after.items() if node.kind == "closed"))
-        return tuple(tree.compare(before, after)), closed
+        unseen = tuple(sorted(path for path, node in after.items() if tree.is_unseen(node)))
+        return tuple(tree.compare(*tree.seen_in_both(before, after))), unseen
 
     def now(self, root: int, paths: Sequence[bytes] | Touched) -> Touched:
         """What is at these paths now, with the contents of files that are not too large."""

@@ -16,8 +16,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from limpet.undo import tree
-from limpet.undo.copies import Touched
-from limpet.undo.tree import Change, Node, same
+from limpet.undo.tree import Change, Node, Touched, same
 
 Verdict = Literal["restore", "already", "changed", "lost", "left"]
 """`already` as before; `changed` by somebody since; `lost`: what was there is not kept; `left`: not ours to touch."""
@@ -239,9 +238,23 @@ def _write(name: bytes, folder: int, data: bytes | None, *, mode: int) -> None:
 def _set_mode(step: Step, folder: int, name: bytes) -> None:
     assert step.before is not None
     kind = os.O_DIRECTORY if step.before.kind == "folder" else os.O_NONBLOCK
-    fd = os.open(name, os.O_RDONLY | kind | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    flags = kind | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        fd = os.open(name, os.O_RDONLY | flags, dir_fd=folder)
+    except PermissionError:
+        _set_mode_unread(step.before.mode, os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | flags, dir_fd=folder))
+        return
     try:
         os.fchmod(fd, step.before.mode)
+    finally:
+        os.close(fd)
+
+
+def _set_mode_unread(mode: int, fd: int) -> None:
+    """The same where the present mode does not let us read it, on Linux; takes the descriptor over."""
+    try:
+        if not stat.S_ISLNK(os.fstat(fd).st_mode):
+            os.chmod(f"/proc/self/fd/{fd}", mode)
     finally:
         os.close(fd)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct, structs
 
@@ -41,7 +41,7 @@ Kind = Literal["file", "folder", "link", "other", "closed"]
 class Node(Struct, frozen=True, array_like=True, gc=False):
     """What is at a path. `content` is the SHA-256 of a file or the target of a link; times are nanoseconds.
 
-    `lost` says why a file has no `content`, as the end of a sentence.
+    `lost` says why a file has no `content`, or why a folder was not looked into, as the end of a sentence.
     """
 
     kind: Kind
@@ -55,6 +55,8 @@ class Node(Struct, frozen=True, array_like=True, gc=False):
 
 
 Nodes = dict[bytes, Node]
+Touched = dict[bytes, Node | None]
+"""States of paths, None where there is nothing."""
 Keep = Callable[[bytes, bytes], None]
 """Keeps the bytes (second) of a file under their SHA-256 (first)."""
 
@@ -148,36 +150,37 @@ def walk(root: int, base: bytes = b"", *, hidden: frozenset[tuple[int, int]] = f
 
 
 def _walk(folder: int, prefix: bytes, nodes: Nodes, *, hidden: frozenset[tuple[int, int]], most: int) -> None:
-    inner: list[tuple[bytes, bytes]] = []
+    """Raises `PermissionError`, with nothing added, when what is listed cannot be looked at."""
+    found: Nodes = {}
     with os.scandir(folder) as entries:
         for entry in entries:
-            name = os.fsencode(entry.name)
-            path = prefix + name
+            path = prefix + os.fsencode(entry.name)
             if path == STATE:
                 continue
             try:
                 status = entry.stat(follow_symlinks=False)
-            except OSError:
+            except FileNotFoundError:
                 continue  # gone meanwhile
-            if hidden and (status.st_dev, status.st_ino) in hidden:
-                continue
-            nodes[path] = node = _node(folder, path, status)
-            if node.kind == "folder":
-                inner.append((name, path))
+            if not hidden or (status.st_dev, status.st_ino) not in hidden:
+                found[path] = _node(folder, path, status)
+    nodes.update(found)
     if len(nodes) > most:
         raise TooManyError(f"there are over {most:,} files and folders")
-    for name, path in inner:
-        try:
-            if prefix.count(b"/") >= DEEPEST:
-                raise OSError("too deep")
-            fd = os.open(name, _FOLDER, dir_fd=folder)
-        except OSError:
-            nodes[path] = structs.replace(nodes[path], kind="closed")
+    for path, node in found.items():
+        if node.kind != "folder":
             continue
         try:
-            _walk(fd, path + b"/", nodes, hidden=hidden, most=most)
-        finally:
-            os.close(fd)
+            if prefix.count(b"/") >= DEEPEST:
+                raise OSError(0, "it is too deep")
+            fd = os.open(path.rpartition(b"/")[2], _FOLDER, dir_fd=folder)
+            try:
+                _walk(fd, path + b"/", nodes, hidden=hidden, most=most)
+            finally:
+                os.close(fd)
+        except TooManyError:
+            raise
+        except OSError as error:
+            nodes[path] = structs.replace(node, lost=f"it cannot be read ({error.strerror})")
 
 
 def fill(root: int, nodes: Nodes, limits: Limits, *, known: Tree, keep: Keep | None) -> None:
@@ -273,6 +276,52 @@ def same(one: Node | None, other: Node | None) -> bool:
     if one.kind == "file" and not (one.content and other.content):
         return (one.size, one.mtime, one.inode) == (other.size, other.mtime, other.inode)
     return one.content == other.content
+
+
+def is_settled(tree: Tree) -> bool:
+    """Whether the times of all files can be believed when they are the same next time."""
+    return all(node.ctime < tree.taken - SETTLED for node in tree.nodes.values())
+
+
+def is_unseen(node: Node | None) -> bool:
+    """Whether this is a folder that was not looked into: one that is made anew anyway, or that could not be read."""
+    return node is not None and (node.kind == "closed" or (node.kind == "folder" and bool(node.lost)))
+
+
+def seen_in_both(before: Touched, after: Nodes) -> tuple[Touched, Nodes]:
+    """Both without what lies in folders that were not looked into in the other one, wherever they are now.
+
+    What is in them looks new or gone, but is not: the folder was moved, or may be read only before or after.
+    """
+    unseen = {path: node for path, node in before.items() if node is not None and is_unseen(node)}
+    moved = {node.inode for path, node in unseen.items() if path not in after or after[path].inode != node.inode}
+    folders = {path: node for path, node in after.items() if node.kind == "folder"}
+    foreign = {path for path, node in folders.items() if node.inode in moved or _was_closed(unseen.get(path))}
+    blind = {path for path, node in after.items() if is_unseen(node)}
+    if not (unseen or blind):
+        return before, after
+    shut = {path: structs.replace(node, kind="closed") if path in foreign else node for path, node in after.items()}
+    return _outside(before, blind), _outside(shut, foreign | unseen.keys())
+
+
+def _was_closed(node: Node | None) -> bool:
+    return node is not None and node.kind == "closed"
+
+
+V = TypeVar("V")
+
+
+def _outside(nodes: Mapping[bytes, V], folders: Collection[bytes]) -> dict[bytes, V]:
+    """The nodes that lie in none of the folders."""
+    return {path: node for path, node in nodes.items() if not any(above in folders for above in _above(path))}
+
+
+def _above(path: bytes) -> Generator[bytes]:
+    """The folders that a path lies in."""
+    place = path.find(b"/")
+    while place >= 0:
+        yield path[:place]
+        place = path.find(b"/", place + 1)
 
 
 class Change(Struct, frozen=True, array_like=True):
