@@ -10,7 +10,6 @@ from limpet.session.aims import Aims
 from limpet.store import entries
 from limpet.tools.aims import LONGEST, plan_fault
 from limpet.types.entry import GoalEntry, PlanEntry, PlanStep
-from limpet.types.event import AimsChanged
 
 GOAL_USAGE = "/goal TEXT sets one, /goal budget 2.50 or /goal budget 50 steps limits it, /goal done or drop ends it."
 PLAN_USAGE = "/plan add TEXT, /plan done 2, /plan drop 2 and /plan clear change it."
@@ -87,6 +86,4 @@ async def _record(order: Order, payload: GoalEntry | PlanEntry) -> Aims:
     services = conversation.services
     now = services.clock.now()
     await services.store.write(lambda connection: entries.append(connection, lease, payload, turn="", now=now))
-    aims = conversation.log().aims
-    services.emit(AimsChanged(lease.session, aims.open.text if aims.open else "", aims.plan))
-    return aims
+    return conversation.log().aims
