@@ -155,9 +155,9 @@ class BenchPrompting:
     def stale(self, snapshot: PromptEntry) -> str:
         return self._real.stale(snapshot)
 
-    def runtime(self, row: InboxRow) -> str:
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
         recalled = [f"Memory: {self._scene.words(80)}" for _ in range(RECALLED)]
-        return runtime_block(self._scene.clock.now(), "UTC", facts=recalled)
+        return runtime_block(self._scene.clock.now(), "UTC", facts=(*recalled, *facts))
 
 
 def mcp_tool(number: int) -> ToolSpec:

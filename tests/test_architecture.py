@@ -17,7 +17,7 @@ PACKAGE = ROOT / "src" / "limpet"
 LAYERS: dict[str, int] = {
     **dict.fromkeys(("types", "errors"), 0),
     **dict.fromkeys(("config", "store", "sandbox", "net", "toolkit"), 1),
-    **dict.fromkeys(("llm", "tools", "session", "memory", "skills", "channels", "mcp", "egress"), 2),
+    **dict.fromkeys(("llm", "tools", "session", "memory", "skills", "channels", "mcp", "egress", "undo"), 2),
     **dict.fromkeys(("agent", "prompt"), 3),
     "assistant": 4,
     **dict.fromkeys(("gateway", "schedule"), 5),

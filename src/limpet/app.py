@@ -21,7 +21,12 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 }
 """Every command: name to (`module:function`, what it does in a line)."""
 
-CHECKS = ("limpet.checks:check_sandbox", "limpet.checks:check_model", "limpet.checks:check_database")
+CHECKS = (
+    "limpet.checks:check_sandbox",
+    "limpet.checks:check_model",
+    "limpet.checks:check_database",
+    "limpet.checks:check_undo",
+)
 """What `limpet doctor` looks at beside the checks of `cli.doctor`."""
 
 

@@ -16,6 +16,7 @@ from limpet.llm.local import CUTS_SILENTLY, true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
 from limpet.store.migrations import MIGRATIONS
+from limpet.undo.copies import Copies
 
 NEWER = "newer"
 
@@ -76,6 +77,25 @@ async def check_database(situation: Situation) -> list[Finding]:
         remedy = "Copy it away, then restore a backup; copies from before upgrades lie beside it (*.bak)."
         return [Finding("database", "broken", f"{path} is damaged: {'; '.join(faults[:3])}", remedy)]
     return [Finding("database", "ok", f"{path} is whole (SQLite {apsw.sqlite_lib_version()})")]
+
+
+async def check_undo(situation: Situation) -> list[Finding]:
+    """How much is kept to take turns back."""
+    settings = load_settings(situation.home.config, situation.environ).settings.undo
+    copies = Copies(str(situation.home.undo))
+    if not settings.days:
+        return [Finding("undo", "note", "switched off: no turn can be taken back", "Set undo.days to 14.")]
+    limits = f"for {settings.days} days, up to {settings.total_mb:,} MB"
+    if not copies.exist:
+        return [Finding("undo", "ok", f"nothing is kept yet ({limits})")]
+    try:
+        count, size = await asyncio.to_thread(copies.sums)
+    except (apsw.Error, OSError) as error:
+        remedy = f"Delete {copies.path}: turns so far can then not be taken back, nothing else is lost."
+        return [Finding("undo", "warning", f"{copies.path} cannot be read: {error}", remedy)]
+    finally:
+        copies.close()
+    return [Finding("undo", "ok", f"{count:,} copies, {size / 1e6:,.1f} MB ({limits})")]
 
 
 def _integrity(path: str) -> list[str]:

@@ -70,6 +70,9 @@ from limpet.types.event import Notice
 from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
+from limpet.undo.copies import Copies
+from limpet.undo.keeper import Keeper, Retention
+from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
     from limpet.llm.media.desk import Desk
@@ -240,7 +243,7 @@ class WorkspacePrompting:
     def stale(self, snapshot: PromptEntry) -> str:
         return rebuild_reason(snapshot, self._workspace)
 
-    def runtime(self, row: InboxRow) -> str:
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
         address = row.inbound.address
         return runtime_block(
             self._clock.now(),
@@ -248,6 +251,7 @@ class WorkspacePrompting:
             channel=address.channel,
             chat=address.chat if address.channel != "cli" else "",
             sender=row.inbound.sender,
+            facts=facts,
         )
 
 
@@ -324,6 +328,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         web = Web(_guard(settings.net), proxy=settings.net.proxy)
         stack.push_async_callback(web.close)
         tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio))
+        undo = _keeper(settings.undo, home, str(workspace), clock=clock)
+        stack.callback(undo.close)
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),
@@ -350,6 +356,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             resets=_resets(settings),
             sliding=settings.context.mode == "sliding",
             refresh_when_cold=settings.prompt.refresh_when_cold,
+            undo=undo,
         )
 
 
@@ -357,6 +364,18 @@ async def close_orphans(store: Store, owner: Owner) -> None:
     """Mark what requests of dead processes have spent as spent."""
     for process in store.read(lambda connection: usage.orphans(connection, owner)):
         await store.write(lambda connection, process=process: usage.close_orphans(connection, process))
+
+
+def _keeper(settings: schema.UndoSettings, home: Home, workspace: str, *, clock: Clock) -> Keeper:
+    million = 1_000_000
+    return Keeper(
+        Copies(str(home.undo)),
+        workspace,
+        clock=clock,
+        hidden=(str(home.root),),
+        limits=UndoLimits(file=settings.file_mb * million, total=settings.turn_mb * million),
+        retention=Retention(days=settings.days, total=settings.total_mb * million),
+    )
 
 
 def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:

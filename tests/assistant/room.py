@@ -32,6 +32,8 @@ from limpet.types.ids import new_id
 from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent, ToolResult, text_result
+from limpet.undo.copies import Copies
+from limpet.undo.keeper import Keeper
 
 KEY = "agent:main:main"
 HERE = Address(channel="cli", chat=KEY)
@@ -76,8 +78,8 @@ class PlainPrompting:
     def stale(self, snapshot: PromptEntry) -> str:
         return ""
 
-    def runtime(self, row: InboxRow) -> str:
-        return "<runtime>now</runtime>"
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
+        return f"<runtime>{'; '.join(['now', *facts])}</runtime>"
 
 
 class Allow:
@@ -144,22 +146,26 @@ async def home(
     store: StoreSettings | None = None,
     purposes: PurposeSettings | None = None,
     others: Mapping[str, Model] | None = None,
+    undo: bool = False,
 ) -> AsyncGenerator[tuple[Services, Trace]]:
-    """Services over the home `folder`, as one process has them."""
+    """Services over the home `folder`, as one process has them. With `undo` the workspace is a folder of its own."""
+    workspace = folder / "workspace" if undo else folder
+    workspace.mkdir(exist_ok=True)
     owner = Owner(str(folder / "run"))
     database = Store.open(str(folder / "limpet.db"), process=owner.name, settings=store or StoreSettings())
     nudges = Nudges(owner, database)
     trace = Trace()
+    keeper = Keeper(Copies(str(folder / "undo" / "copies.db")), str(workspace), clock=FakeClock())
     services = Services(
         agent="main",
-        workspace=str(folder),
+        workspace=str(workspace),
         store=database,
         owner=owner,
         nudges=nudges,
         clock=FakeClock(),
         models=OneModel(model, others or {}),
         prompting=PlainPrompting(tools),
-        notes=WorkspaceNotes(str(folder), lambda at: datetime.fromtimestamp(at / 1000, UTC)),
+        notes=WorkspaceNotes(str(workspace), lambda at: datetime.fromtimestamp(at / 1000, UTC)),
         weights=Weights(),
         tools=tools,
         policy=Allow(),
@@ -171,11 +177,13 @@ async def home(
         studio=Studio(PurposeSettings(), no_desk),
         locks=PathLocks(),
         emit=trace.emit,
+        undo=keeper if undo else None,
     )
     try:
         yield services, trace
     finally:
         nudges.close()
+        keeper.close()
         await database.close()
         owner.close()
 

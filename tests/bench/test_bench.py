@@ -64,6 +64,16 @@ def test_history_measures_each_length_warm_and_cold(tmp_path: Path) -> None:
     assert all(figure.value > 0 for figure in report.figures if figure.what.startswith("cold"))
 
 
+def test_undo_measures_each_step_of_a_turn(tmp_path: Path) -> None:
+    report, _ = bench("undo", tmp_path / "report.json")
+    assert [figure.name for figure in report.figures if figure.what == "CPU"] == [
+        "before the first command ever",
+        "before the first command of a turn",
+        "at the end of a turn with commands",
+        "a file tool",
+    ]
+
+
 def test_sizes_keep_their_goals(tmp_path: Path) -> None:
     report, _ = bench("size", tmp_path / "report.json")
     assert [figure.holds for figure in report.figures if figure.goal is not None] == [True] * 5

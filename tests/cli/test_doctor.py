@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from limpet.checks import check_database, check_model
+from limpet.checks import check_database, check_model, check_undo
 from limpet.cli import run
 from limpet.cli.doctor import (
     CHECKS,
@@ -25,6 +25,7 @@ from limpet.cli.doctor import (
 )
 from limpet.config.paths import Home, find_home
 from limpet.errors import SandboxError
+from limpet.undo.copies import Copies
 
 EXTRA = f"{__name__}:check_extra"
 
@@ -155,6 +156,20 @@ def test_a_database_of_a_newer_limpet_is_told(tmp_path: Path) -> None:
     connection.close()
     (finding,) = findings(check_database, tmp_path)
     assert (finding.level, "newer Limpet" in finding.text, bool(finding.remedy)) == ("broken", True, True)
+
+
+def test_copies_for_undo_are_counted_and_a_damaged_file_is_told(tmp_path: Path) -> None:
+    (none,) = findings(check_undo, tmp_path)
+    assert none.text == "nothing is kept yet (for 14 days, up to 1,000 MB)"
+    copies = Copies(str(tmp_path / "undo" / "copies.db"))
+    with copies.writing():
+        copies.keep(b"h" * 32, b"x" * 200_000, now=1)
+    copies.close()
+    (some,) = findings(check_undo, tmp_path)
+    assert some.text.startswith("1 copies, 0.2 MB")
+    (tmp_path / "undo" / "copies.db").write_bytes(b"this is no database at all" * 100)
+    (damaged,) = findings(check_undo, tmp_path)
+    assert (damaged.level, bool(damaged.remedy)) == ("warning", True)
 
 
 def ollama(folder: Path, config: str = "") -> list[Finding]:

@@ -5,8 +5,19 @@ from __future__ import annotations
 import io
 
 from limpet.cli.view import TerminalView
+from limpet.types.entry import PlanStep
 from limpet.types.envelope import Address, OutboxRow
-from limpet.types.event import AnswerReset, Event, Notice, TextDelta, ToolBegan, ToolEnded, TurnEnded, TurnStarted
+from limpet.types.event import (
+    AimsChanged,
+    AnswerReset,
+    Event,
+    Notice,
+    TextDelta,
+    ToolBegan,
+    ToolEnded,
+    TurnEnded,
+    TurnStarted,
+)
 
 BEGAN = TurnStarted(session="s", turn="t")
 
@@ -84,3 +95,9 @@ def test_a_notice_is_told_once_and_not_on_standard_output() -> None:
     warning = Notice("it failed", level="warning")
     assert seen(BEGAN, warning, ended(), part("it failed", "notice")) == ("", "! it failed\n")
     assert seen(part("I crashed three times", "notice")) == ("", "! I crashed three times\n")
+
+
+def test_a_plan_is_a_list() -> None:
+    steps = (PlanStep("look", "done"), PlanStep("act", "in_progress"))
+    _, notes = seen(BEGAN, AimsChanged("s", "sail", steps), ended())
+    assert notes == "Goal: sail\n1. [x] look\n2. [>] act\n"

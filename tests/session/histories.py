@@ -15,17 +15,22 @@ from limpet.types.entry import (
     Compaction,
     Entry,
     Flush,
+    GoalEntry,
     ImageAged,
     Label,
     Leaf,
     ModelChange,
     Note,
     Payload,
+    PlanEntry,
+    PlanStep,
     PromptEntry,
     Prune,
+    Rollback,
     Section,
     ToolResultEntry,
     ToolStarted,
+    UndoPoint,
     UserEntry,
 )
 from limpet.types.message import AssistantMessage, UserMessage
@@ -150,6 +155,7 @@ _intents = st.none() | st.builds(FileIntent, path=words, before=words, after=wor
 _details = st.builds(Details, summary=words, path=words, exit_code=st.none() | numbers, duration=numbers)
 _specs = st.builds(ToolSpec, name=words, description=words, parameters=st.just(Raw(b'{"type":"object"}')))
 _sections = st.builds(Section, name=words, text=words, sources=st.lists(st.tuples(words, words), max_size=2).map(tuple))
+_names = st.lists(words, max_size=3).map(tuple)
 PAYLOADS: dict[type[Payload], st.SearchStrategy[Payload]] = {
     UserEntry: st.builds(
         UserEntry, message=st.builds(UserMessage, content=_said, runtime=words), sender=words, inbox=numbers
@@ -164,6 +170,10 @@ PAYLOADS: dict[type[Payload], st.SearchStrategy[Payload]] = {
             usage=_usage,
         ),
     ),
+    UndoPoint: st.builds(UndoPoint, files=numbers, size=numbers, unkept=_names, refused=words),
+    Rollback: st.builds(Rollback, turn=words, mark=words, row=numbers, files=_names, count=numbers),
+    GoalEntry: st.builds(GoalEntry, text=words, state=st.sampled_from(("open", "done")), progress=words, steps=numbers),
+    PlanEntry: st.builds(PlanEntry, steps=st.lists(st.builds(PlanStep, text=words), max_size=3).map(tuple)),
     ToolStarted: st.builds(
         ToolStarted,
         assistant=words,

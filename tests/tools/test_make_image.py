@@ -63,4 +63,4 @@ def test_it_is_offered_only_where_pictures_can_be_made() -> None:
     assert "make_image" not in [tool.spec.name for tool in builtin(sandbox=Sandbox())]
     names = [tool.spec.name for tool in builtin(sandbox=Sandbox(), images=Brush())]
     assert "make_image" in names
-    assert names == [tool.spec.name for tool in builtin(sandbox=Sandbox(), images=Brush(), tiny=True)]
+    assert "make_image" in [tool.spec.name for tool in builtin(sandbox=Sandbox(), images=Brush(), tiny=True)]

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from msgspec import structs
 
@@ -19,6 +20,7 @@ from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, Tool
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.tools.disk import compare, discard
 from limpet.types.content import ResultBlock, Text
+from limpet.types.entry import Payload
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -99,10 +101,11 @@ class Execution:
         """Give one call its result; whether it ends the turn."""
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
-        result = self._redacted(self.guard.seen(call.call, await self._outcome(call)))
+        records: list[Payload] = []
+        result = self._redacted(self.guard.seen(call.call, await self._outcome(call, records)))
         duration = round((self._clock.monotonic() - began) * 1000)
         result = structs.replace(result, details=structs.replace(result.details, duration=duration))
-        await self._journal.result(call, result)
+        await self._journal.result(call, result, records)
         self._emit(
             ToolEnded(
                 call=call.name, name=call.call.name, text=result.text, is_error=result.is_error, duration=duration
@@ -110,7 +113,7 @@ class Execution:
         )
         return result.ends_turn
 
-    async def _outcome(self, call: PendingCall) -> ToolResult:
+    async def _outcome(self, call: PendingCall, records: list[Payload]) -> ToolResult:
         """The result of a call, whatever happens, except that the session or the disk is lost."""
         try:
             tool, bound = self._bind(call)
@@ -119,7 +122,7 @@ class Execution:
                 return known
             await self._allow(tool, bound)
             async with self._locks.holding(bound.writes):
-                return await self._run(call, tool, bound)
+                return await self._run(call, tool, bound, records=records)
         except ToolError as error:
             return text_result(error.present(), is_error=True)
         except (LeaseError, StoreError):
@@ -162,7 +165,7 @@ class Execution:
             if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
                 raise PolicyError(f"Not approved by the owner: {reason}")
 
-    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall) -> ToolResult:
+    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, records: list[Payload]) -> ToolResult:
         async def starting(intent: FileIntent) -> None:
             await self._journal.started(call, effect=tool.effect, intent=intent)
 
@@ -171,19 +174,11 @@ class Execution:
 
         if tool.effect == "unsafe":
             await self._journal.started(call, effect=tool.effect, intent=None)
-        context = ToolContext(
-            key=call.name,
-            session=self._context.session,
-            workspace=self._context.workspace,
-            result_limit=self._context.result_limit,
-            blobs=self._context.blobs,
-            redactor=self._context.redactor,
-            approvals=self._context.approvals,
-            starting=starting,
-            progress=progress,
-            seen=self._context.seen,
-        )
-        return await bound.run(context)
+        mine: list[Payload] = []
+        context = replace(self._context, key=call.name, starting=starting, progress=progress, record=mine.append)
+        result = await bound.run(context)
+        records += mine
+        return result
 
     def _redacted(self, result: ToolResult) -> ToolResult:
         redact = self._context.redactor.redact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from limpet.session.log import Log
 from limpet.types.content import Text
@@ -65,8 +65,10 @@ class MemorySession:
     async def started(self, call: PendingCall, *, effect: Effect, intent: FileIntent | None) -> None:
         self.add(ToolStarted(call.assistant, call.index, call.call.name, effect=effect, intent=intent))
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
+    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
         self.add(ToolResultEntry(call.assistant, call.index, call.call.name, result=result))
+        for record in records:
+            self.add(record)
 
     async def note(self, text: str, *, origin: str) -> None:
         self.add(Note(text, origin=origin))

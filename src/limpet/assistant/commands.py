@@ -6,8 +6,12 @@ answered at once; those that write to the session wait for their place in the in
 
 from __future__ import annotations
 
+from msgspec import structs
+
+from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
+from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
 from limpet.store import inbox, outbox, sessions
@@ -21,7 +25,10 @@ from limpet.types.ids import new_id
 def find(text: str) -> Command | None:
     """The command that `text` calls; None when it is for the model. An unknown `/word` is a command too."""
     found = parse(text)
-    return COMMANDS.get(found[0], _UNKNOWN) if found else None
+    if found is None:
+        return None
+    command = COMMANDS.get(found[0], _UNKNOWN)
+    return structs.replace(command, needs_lease=False) if command.looks_alone and not found[1] else command
 
 
 async def answer(conversation: Talk, row: InboxRow, command: Command) -> None:
@@ -105,6 +112,29 @@ COMMANDS = {
             summary="how much to think",
             usage="[off|low|medium|high]",
             run=session.think,
+            needs_lease=True,
+        ),
+        Command(
+            name="goal",
+            summary="show or change what I am after over many turns",
+            usage="[text|budget n|done|drop]",
+            run=aims.goal,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="plan",
+            summary="show or change the steps on the way",
+            usage="[add text|done n|drop n|clear]",
+            run=aims.plan,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="rollback",
+            summary="show what a turn changed in the workspace, then take it back",
+            usage="[n|turn|list|yes|redo]",
+            run=undo.undo,
             needs_lease=True,
         ),
         Command(

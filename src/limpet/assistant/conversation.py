@@ -7,6 +7,7 @@ left their event in the inbox and wait for its outcome, ready to take over when 
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from msgspec import structs
 
@@ -18,6 +19,7 @@ from limpet.assistant.services import Services
 from limpet.errors import InputError, LeaseHeldError, LeaseLostError
 from limpet.llm.tokens import estimate
 from limpet.llm.unicode import clean
+from limpet.session.aims import Aims
 from limpet.session.log import Log
 from limpet.store import entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
@@ -167,14 +169,16 @@ class Conversation:
         return turns.live(connection, live.id) if live else None
 
     def _writer(self, lease: Lease, name: str) -> TurnWriter:
-        return TurnWriter(lease=lease, turn=name, key=self.key, render=self._render)
+        return TurnWriter(lease=lease, turn=name, key=self.key, render=partial(self._render, session=lease.session))
 
-    def _render(self, row: InboxRow) -> UserEntry | None:
+    def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:
         """The user entry of an event; None for a command, which is not for the model."""
         if commands.find(row.inbound.text):
             return None
+        aims = self._log.aims if self._log is not None and self._session == session else Aims()
         message = UserMessage(
-            content=(Text(row.inbound.text), *row.inbound.images), runtime=self.services.prompting.runtime(row)
+            content=(Text(row.inbound.text), *row.inbound.images),
+            runtime=self.services.prompting.runtime(row, aims.facts()),
         )
         return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
 

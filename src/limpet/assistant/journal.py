@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
+from limpet.assistant.turn_undo import TurnUndo
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, sessions, usage
@@ -14,9 +16,19 @@ from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
-from limpet.types.entry import AssistantEntry, Compaction, Entry, Note, ToolResultEntry, ToolStarted
-from limpet.types.envelope import InboxRow
-from limpet.types.event import Notice
+from limpet.types.entry import (
+    AssistantEntry,
+    Compaction,
+    Entry,
+    GoalEntry,
+    Note,
+    Payload,
+    PlanEntry,
+    ToolResultEntry,
+    ToolStarted,
+)
+from limpet.types.envelope import InboxRow, Trust
+from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer, Request
 from limpet.types.ports import PendingCall
@@ -41,6 +53,10 @@ class TurnJournal:
     last: str = ""
     _answered: set[int] = field(default_factory=set[int])
     _asked: Request | None = None
+    _undo: TurnUndo = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._undo = TurnUndo(self.services, self.writer, self.log)
 
     def asked(self, request: Request) -> None:
         """The next answer is one to this request."""
@@ -58,15 +74,22 @@ class TurnJournal:
         payload = ToolStarted(
             assistant=call.assistant, index=call.index, name=call.call.name, effect=effect, intent=intent
         )
-        await self._append(lambda connection, now: commits.started(connection, self.writer, payload, now=now))
+        point = await self._undo.keep(effect, intent)
+        payloads = (payload,) if point is None else (point, payload)
+        now = self.services.clock.now()
+        made = await self.services.store.write(
+            lambda connection: [commits.started(connection, self.writer, one, now=now) for one in payloads]
+        )
+        self.log.extend(made)
         if not self.services.store.read(lambda connection: sessions.fresh(connection, self.writer.lease)):
             raise sessions.lost(self.writer.lease)
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
-        payload = _result(call, result)
-        await self._append(
-            lambda connection, now: commits.result(connection, self.writer, payload, trust=result.trust, now=now)
-        )
+    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
+        await self._append_all((_result(call, result), *records), trust=result.trust)
+        if any(isinstance(record, GoalEntry | PlanEntry) for record in records):
+            aims = self.log.aims
+            goal = aims.open.text if aims.open else ""
+            self.services.emit(AimsChanged(self.writer.lease.session, goal, aims.plan))
 
     async def note(self, text: str, *, origin: str) -> None:
         await self._append(
@@ -80,6 +103,9 @@ class TurnJournal:
             )
 
     async def absorb(self) -> int:
+        if told := goal_budget.told(self.log.aims, self.log.aims.used_up()):
+            await self._append_all(told, trust="owner")
+            self.services.emit(Notice(goal_budget.OVER, level="warning"))
         store, key = self.services.store, self.writer.key
         if not store.read(lambda connection: inbox.queued(connection, key)):
             return 0
@@ -98,10 +124,12 @@ class TurnJournal:
                 parts += self._parts(CUT_OFF, kind="notice")
             if self._reduced():
                 parts += self._parts(REDUCED, kind="notice")
+        records = goal_budget.told(self.log.aims, self.log.aims.used_up(answer))
+        if records or goal_budget.was_told(self.log, self.writer.turn):
+            parts += self._parts(goal_budget.OVER, kind="notice")
         rows = [row.id for row in self._rows()]
-        over = await self._end(
-            End(state="done", answer=self._entry(answer) if answer else None, reservation=reservation, parts=parts)
-        )
+        said = self._entry(answer) if answer is not None else None
+        over = await self._end(End(state="done", answer=said, reservation=reservation, records=records, parts=parts))
         if not over and parts:
             self._answered.update(rows)
         return over
@@ -161,17 +189,26 @@ class TurnJournal:
             for address in addresses
         )
 
+    async def _append_all(self, payloads: Sequence[Payload], *, trust: Trust) -> None:
+        now = self.services.clock.now()
+        made = await self.services.store.write(
+            lambda connection: commits.result(connection, self.writer, payloads, trust=trust, now=now)
+        )
+        self.log.extend(made)
+
     async def _append(self, commit: Callable[[Connection, int], Entry]) -> None:
         now = self.services.clock.now()
         self.log.extend([await self.services.store.write(lambda connection: commit(connection, now))])
 
     async def _end(self, ending: End) -> bool:
+        await self._undo.finish()
         now = self.services.clock.now()
         made, over = await self.services.store.write(
             lambda connection: commits.end(connection, self.writer, ending, now=now)
         )
         self.log.extend(made)
         if over:
+            self._undo.over()
             self.services.nudges.send()
         else:
             self.services.emit(Notice(MORE))

@@ -41,13 +41,17 @@ class Order(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """`run` does it and gives the reply; None when the reply comes on its own (a turn)."""
+    """`run` does it and gives the reply; None when the reply comes on its own (a turn).
+
+    `needs_lease`: it waits for its place in the inbox; with `looks_alone` not when it comes without arguments.
+    """
 
     name: str
     summary: str
     run: Callable[[Order], Awaitable[str | None]]
     usage: str = ""
     needs_lease: bool = False
+    looks_alone: bool = False
 
 
 def parse(text: str) -> tuple[str, str] | None:

@@ -22,6 +22,7 @@ from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
 from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
+from limpet.undo.keeper import Keeper
 
 
 class Models(Protocol):
@@ -54,8 +55,8 @@ class Prompting(Protocol):
         """Why the snapshot has to be made anew (BOOTSTRAP.md went away); empty when it holds."""
         ...
 
-    def runtime(self, row: InboxRow) -> str:
-        """The runtime block that goes with an event: time, channel, chat, sender."""
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
+        """The runtime block that goes with an event: time, channel, chat, sender, and `facts`."""
         ...
 
 
@@ -110,6 +111,7 @@ class Services:
 
     `resets` are the rules by which conversations begin anew. `sliding`: a full window drops the oldest turns instead
     of summarising them. `refresh_when_cold`: changed files make a new prompt once the provider's cache has expired.
+    `undo` keeps what turns change.
     """
 
     agent: str
@@ -135,6 +137,7 @@ class Services:
     resets: Resets = no_resets
     sliding: bool = False
     refresh_when_cold: bool = False
+    undo: Keeper | None = None
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

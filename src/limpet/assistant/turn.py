@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Struct
 
 from limpet.agent import loop
@@ -90,7 +88,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         execution=Execution(
             services.tools,
             policy=TaintPolicy(services.policy, turn.log, workspace=services.workspace),
-            context=tool_context(services, session=session, profile=profile, seen=turn.log.seen),
+            context=tool_context(services, session=session, profile=profile, log=turn.log),
             journal=journal,
             locks=services.locks,
             clock=services.clock,
@@ -103,9 +101,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     )
 
 
-def tool_context(
-    services: Services, *, session: str, profile: Profile, seen: Mapping[str, str] | None = None
-) -> ToolContext:
+def tool_context(services: Services, *, session: str, profile: Profile, log: Log | None = None) -> ToolContext:
     """What the tools of a turn may use; the execution of each call makes its own of it."""
 
     async def starting(intent: FileIntent) -> None:
@@ -121,7 +117,8 @@ def tool_context(
         approvals=services.approvals,
         starting=starting,
         progress=lambda line: None,
-        seen=seen or {},
+        seen=log.seen if log else {},
+        goal=lambda: log.aims.open if log else None,
     )
 
 

@@ -7,8 +7,10 @@ from typing import TextIO
 import msgspec
 
 from limpet.cli.terminal import hand_over, paint, printable, width, wrapped
+from limpet.session.aims import plan_lines
 from limpet.types.envelope import OutboxRow
 from limpet.types.event import (
+    AimsChanged,
     AnswerReset,
     Event,
     Notice,
@@ -67,6 +69,8 @@ class TerminalView:
                 said = self._names.pop(call, name)
                 first = text.strip().splitlines()[0] if is_error and text.strip() else ""
                 self._note(f"· {said}{f' ({duration} ms)' if duration >= 100 else ''}{f': {first}' if first else ''}")
+            case AimsChanged(goal=goal, plan=plan):
+                self._note("\n".join(part for part in (f"Goal: {goal}" if goal else "", plan_lines(plan)) if part))
             case TurnEnded(state=state):
                 self._end_line()
                 if state == "cancelled":

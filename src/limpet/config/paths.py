@@ -31,6 +31,10 @@ class Home(Struct, frozen=True):
         return self.root / "blobs"
 
     @property
+    def undo(self) -> Path:
+        return self.root / "undo" / "copies.db"
+
+    @property
     def logs(self) -> Path:
         return self.root / "logs"
 

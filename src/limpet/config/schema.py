@@ -208,6 +208,18 @@ class StoreSettings(Struct, frozen=True):
     durability: Literal["full", "normal"] = "full"
 
 
+class UndoSettings(Struct, frozen=True):
+    """Copies of what turns change: kept for `days` (0 = none), in all at most `total_mb`.
+
+    Files over `file_mb`, and those beyond `turn_mb` in one turn, are not kept.
+    """
+
+    days: Annotated[int, Meta(ge=0)] = 14
+    total_mb: Count = 1_000
+    turn_mb: Count = 200
+    file_mb: Count = 10
+
+
 class UserSettings(Struct, frozen=True):
     """`timezone` is an IANA name such as `Europe/Lisbon`, empty = the system's."""
 
@@ -273,6 +285,7 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     net: NetSettings = NetSettings()
     store: StoreSettings = StoreSettings()
+    undo: UndoSettings = UndoSettings()
     user: UserSettings = UserSettings()
     prompt: PromptSettings = PromptSettings()
     sessions: SessionsSettings = SessionsSettings()

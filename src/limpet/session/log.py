@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from limpet.session.aims import Aims
 from limpet.session.project import Projection, settled
 from limpet.session.rhythm import REMEMBERED, Pause, pause_of
 from limpet.session.tree import next_leaf, path, visible
@@ -39,7 +40,7 @@ class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
     count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
-    a person went on. `tainted`: what strangers wrote is in it, or has gone into a summary of it.
+    a person went on, `aims` are goal and plan. `tainted`: what strangers wrote is in it, or in a summary of it.
     """
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -52,6 +53,7 @@ class Log:
         self.answered = 0
         self.tainted = False
         self.pauses: deque[Pause] = deque(maxlen=REMEMBERED)
+        self.aims = Aims()
         self._projection = Projection()
         self._leaf = ""
         self.extend(entries)
@@ -86,6 +88,7 @@ class Log:
             self.seen.clear()
             self.told.clear()
             self.pauses.clear()
+            self.aims.clear()
             self.answered = 0
         for entry in fresh if linear else path(self.entries):
             self._learn(entry)
@@ -127,6 +130,7 @@ class Log:
 
     def _learn(self, entry: Entry) -> None:
         self.tainted = self.tainted or entry.trust == "external"
+        self.aims.learn(entry)
         match entry.payload:
             case PromptEntry() as prompt:
                 self.prompt = prompt

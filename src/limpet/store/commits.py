@@ -26,6 +26,7 @@ from limpet.types.entry import (
     PromptEntry,
     ToolResultEntry,
     ToolStarted,
+    UndoPoint,
     UserEntry,
 )
 from limpet.types.envelope import InboxRow, Trust
@@ -102,14 +103,22 @@ def answer(
     return entry
 
 
-def started(connection: Connection, writer: TurnWriter, payload: ToolStarted, *, now: int) -> Entry:
-    """Commit 4, first half: the intent. The act may follow once this is on disk and the lease is fresh."""
+def started(connection: Connection, writer: TurnWriter, payload: ToolStarted | UndoPoint, *, now: int) -> Entry:
+    """Commit 4, first half: the intent, and what is kept to undo it.
+
+    The act may follow once this is on disk and the lease is fresh.
+    """
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
-def result(connection: Connection, writer: TurnWriter, payload: ToolResultEntry, *, trust: Trust, now: int) -> Entry:
-    """Commit 4, second half: the outcome."""
-    return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
+def result(
+    connection: Connection, writer: TurnWriter, payloads: Sequence[Payload], *, trust: Trust, now: int
+) -> list[Entry]:
+    """Commit 4, second half: the outcome, and with it what else the call put on record."""
+    return [
+        entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
+        for payload in payloads
+    ]
 
 
 def note(connection: Connection, writer: TurnWriter, payload: Note, *, now: int) -> Entry:
@@ -138,12 +147,14 @@ def add(connection: Connection, addition: Addition, payloads: Sequence[Payload],
 
 
 class End(Struct, frozen=True):
-    """How a turn ends. `answer` is its last one, if it has one; `parts` get the key of the entry or the turn."""
+    """How a turn ends. `answer` is its last one, if it has one, and `records` follow it in the log; `parts` get the key
+    of the entry or the turn."""
 
     state: TurnState
     answer: AssistantEntry | None = None
     results: tuple[ToolResultEntry, ...] = ()
     reservation: str = ""
+    records: tuple[Payload, ...] = ()
     parts: tuple[Part, ...] = ()
     error: str = ""
     trust: Trust = "owner"
@@ -160,7 +171,7 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
         raise sessions.lost(lease)
     made = [
         entries.append(connection, lease, payload, turn=turn, now=now, trust=ending.trust)
-        for payload in (*ending.results, *((ending.answer,) if ending.answer else ()))
+        for payload in (*ending.results, *((ending.answer,) if ending.answer else ()), *ending.records)
     ]
     if ending.answer is not None and ending.reservation:
         usage.settle(connection, ending.reservation, ending.answer.message.usage, state="done")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from limpet.types.event import (
+    AimsChanged,
     AnswerReset,
     Done,
     Event,
@@ -73,5 +74,7 @@ def _line(event: Event | ModelEvent, names: dict[str, str]) -> str:
             return f"progress {_short(names, 'C', name=call)} {text!r}"
         case ToolEnded(call, name, text, is_error):
             return f"ended {_short(names, 'C', name=call)} {name} {'error' if is_error else 'ok'} {text!r}"
+        case AimsChanged(_, goal, plan):
+            return f"aims {goal!r}" + "".join(f" {step.state}:{step.text!r}" for step in plan)
         case TurnEnded(_, turn, state, text, _, error):
             return f"turn {_short(names, 'T', name=turn)} {state} {text!r}" + (f" error {error!r}" if error else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from limpet.net.client import Web
 from limpet.sandbox.run import Sandbox
 from limpet.toolkit.schema import FunctionTool
+from limpet.tools.aims import goal, plan
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
 from limpet.tools.files_read import read_file
@@ -27,16 +28,18 @@ def builtin(
     """All of them by name, `make_image` only with something that makes `images`, those for the web only with `web`
     and something to `search` with.
 
-    `tiny` tells them in the shortest words, for small windows.
+    `tiny` tells them in the shortest words, for small windows, and leaves out those that these can do without.
     """
     tools = (
         delete_path,
         edit_file,
         make_exec(sandbox, settings or ExecSettings()),
         find_files,
+        *(() if tiny else (goal,)),
         grep,
         list_dir,
         *_pictures(images),
+        *(() if tiny else (plan,)),
         read_file,
         *_internet(web, search or SearchSettings()),
         write_file,

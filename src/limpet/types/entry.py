@@ -119,6 +119,59 @@ class Note(Struct, frozen=True, tag_field="kind", tag="note", omit_defaults=True
     origin: str = ""
 
 
+class UndoPoint(Struct, frozen=True, tag_field="kind", tag="undo_point", omit_defaults=True):
+    """What is kept of the workspace before this turn's next act: `files` with `size` bytes, but not those `unkept`.
+
+    `refused` says why nothing is kept; then the turn cannot be undone. The copies themselves lie outside of the log.
+    """
+
+    files: int = 0
+    size: int = 0
+    unkept: tuple[str, ...] = ()
+    refused: str = ""
+
+
+class Rollback(Struct, frozen=True, tag_field="kind", tag="rollback", omit_defaults=True):
+    """What `turn` changed is about to be taken back, on the owner's word in the inbox row `row`; before the act.
+
+    `mark` names the point with which this can be taken back itself. `files` are the first ones of `count`.
+    """
+
+    turn: str
+    mark: str
+    row: int
+    files: tuple[str, ...] = ()
+    count: int = 0
+
+
+class PlanStep(Struct, frozen=True, omit_defaults=True):
+    """One step of a plan."""
+
+    text: str
+    state: Literal["pending", "in_progress", "done"] = "pending"
+
+
+class GoalEntry(Struct, frozen=True, tag_field="kind", tag="goal", omit_defaults=True):
+    """What the agent is after over many turns, as a whole: the newest one on the path counts.
+
+    `progress` is how far it says it is. `dollars` and `steps` (answers of the model) are its budget, 0 = no limit;
+    `exhausted` once that is used up and was told.
+    """
+
+    text: str
+    state: Literal["open", "done", "dropped"] = "open"
+    progress: str = ""
+    dollars: float = 0.0
+    steps: int = 0
+    exhausted: bool = False
+
+
+class PlanEntry(Struct, frozen=True, tag_field="kind", tag="plan", omit_defaults=True):
+    """The steps on the way, as a whole: the newest one on the path counts. Without steps there is no plan."""
+
+    steps: tuple[PlanStep, ...] = ()
+
+
 class ModelChange(Struct, frozen=True, tag_field="kind", tag="model_change"):
     """From here on the session speaks to `model` (`provider/model`)."""
 
@@ -145,6 +198,10 @@ Payload = (
     | ImageAged
     | PromptEntry
     | Note
+    | UndoPoint
+    | Rollback
+    | GoalEntry
+    | PlanEntry
     | ModelChange
     | Label
     | Leaf

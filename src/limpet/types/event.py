@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from limpet.types.entry import PlanStep
 from limpet.types.message import AssistantMessage
 from limpet.types.usage import Usage
 
@@ -65,6 +66,14 @@ class Notice(Struct, frozen=True, tag_field="event", tag="notice"):
     level: Literal["info", "warning"] = "info"
 
 
+class AimsChanged(Struct, frozen=True, tag_field="event", tag="aims"):
+    """The goal (empty: none is open) and the plan of a session, one of which has just changed."""
+
+    session: str
+    goal: str
+    plan: tuple[PlanStep, ...]
+
+
 class TurnEnded(Struct, frozen=True, tag_field="event", tag="turn_ended"):
     session: str
     turn: str
@@ -76,5 +85,14 @@ class TurnEnded(Struct, frozen=True, tag_field="event", tag="turn_ended"):
 
 ModelEvent = TextDelta | ThinkingDelta | AnswerReset | Notice | Done
 Event = (
-    TextDelta | ThinkingDelta | AnswerReset | TurnStarted | ToolBegan | ToolProgress | ToolEnded | Notice | TurnEnded
+    TextDelta
+    | ThinkingDelta
+    | AnswerReset
+    | TurnStarted
+    | ToolBegan
+    | ToolProgress
+    | ToolEnded
+    | Notice
+    | AimsChanged
+    | TurnEnded
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from limpet.types.content import ToolCall
+from limpet.types.entry import GoalEntry, Payload
 from limpet.types.event import Event, ModelEvent
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
@@ -97,8 +98,8 @@ class Journal(Protocol):
         """Log the intent to run a call, then check that the lease is fresh. Act only after this returns."""
         ...
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
-        """Log the outcome of a call."""
+    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
+        """Log the outcome of a call, and with it what else it put on record (effect `row`)."""
         ...
 
     async def note(self, text: str, *, origin: str) -> None:
@@ -160,6 +161,7 @@ class ToolContext:
     `result_limit` caps the characters of a result (DESIGN 7: 16k, 32k or 64k by window, at most 30 % of it).
     `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
     `starting` commits a file intent before the tool acts; `progress` shows people (not the model) a line.
+    `goal` gives the open goal of the session; `record` has an entry committed together with the call's result.
     """
 
     key: str
@@ -172,6 +174,8 @@ class ToolContext:
     starting: Callable[[FileIntent], Awaitable[None]]
     progress: Callable[[str], None]
     seen: Mapping[str, str] = field(default_factory=dict[str, str])
+    goal: Callable[[], GoalEntry | None] = lambda: None
+    record: Callable[[Payload], None] = lambda payload: None
 
 
 Decision = Literal["allow", "ask", "deny"]
