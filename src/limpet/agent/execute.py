@@ -19,6 +19,7 @@ from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, Tool
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.tools.disk import compare, discard
 from limpet.types.content import ResultBlock, Text
+from limpet.types.envelope import Post
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -98,10 +99,11 @@ class Execution:
     async def _one(self, call: PendingCall) -> bool:
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
-        result = self._redacted(self.guard.seen(call.call, await self._outcome(call)))
+        posts: list[Post] = []
+        result = self._redacted(self.guard.seen(call.call, await self._outcome(call, posts)))
         duration = round((self._clock.monotonic() - began) * 1000)
         result = structs.replace(result, details=structs.replace(result.details, duration=duration))
-        await self._journal.result(call, result)
+        await self._journal.result(call, result, posts=() if result.is_error else posts)
         self._emit(
             ToolEnded(
                 call=call.name, name=call.call.name, text=result.text, is_error=result.is_error, duration=duration
@@ -109,8 +111,11 @@ class Execution:
         )
         return result.ends_turn
 
-    async def _outcome(self, call: PendingCall) -> ToolResult:
-        """The result of a call, whatever happens, except that the session or the disk is lost."""
+    async def _outcome(self, call: PendingCall, posts: list[Post]) -> ToolResult:
+        """The result of a call, whatever happens, except that the session or the disk is lost.
+
+        `posts` takes what it says in other conversations.
+        """
         try:
             tool, bound = self._bind(call)
             known = self._known_outcome(call, tool)
@@ -118,7 +123,7 @@ class Execution:
                 return known
             await self._allow(tool, bound)
             async with self._locks.holding(bound.writes):
-                return await self._run(call, tool, bound)
+                return await self._run(call, tool, bound, posts=posts)
         except ToolError as error:
             return text_result(error.present(), is_error=True)
         except (LeaseError, StoreError):
@@ -161,7 +166,7 @@ class Execution:
             if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
                 raise PolicyError(f"Not approved by the owner: {reason}")
 
-    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall) -> ToolResult:
+    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, posts: list[Post]) -> ToolResult:
         async def starting(intent: FileIntent) -> None:
             await self._journal.started(call, effect=tool.effect, intent=intent)
 
@@ -181,6 +186,7 @@ class Execution:
             starting=starting,
             progress=progress,
             seen=self._context.seen,
+            post=posts.append,
         )
         return await bound.run(context)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
+from limpet.assistant import commands_tree as tree
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
 from limpet.store import inbox, outbox, sessions
@@ -86,6 +87,23 @@ COMMANDS = {
             usage="[focus]",
             run=session.compact,
             needs_lease=True,
+        ),
+        Command(
+            name="rewind",
+            summary="go back to before one of your messages, or to a label; alone it lists them",
+            usage="[n|label]",
+            run=tree.rewind,
+            needs_lease=True,
+        ),
+        Command(
+            name="fork",
+            summary="copy this conversation into a new one",
+            usage="[name]",
+            run=tree.fork,
+            needs_lease=True,
+        ),
+        Command(
+            name="label", summary="name this place, to come back to", usage="[text]", run=tree.label, needs_lease=True
         ),
         Command(name="stop", summary="stop what I am doing now", run=look.stop),
         Command(name="context", summary="what the next request holds, in tokens", run=look.show_context),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from limpet.assistant.services import Services
@@ -15,7 +15,7 @@ from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
 from limpet.types.entry import Compaction, Entry, Note, ToolResultEntry, ToolStarted
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import InboxRow, Post
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer
@@ -57,10 +57,12 @@ class TurnJournal:
         if not self.services.store.read(lambda connection: sessions.fresh(connection, self.writer.lease)):
             raise sessions.lost(self.writer.lease)
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
+    async def result(self, call: PendingCall, result: ToolResult, *, posts: Sequence[Post] = ()) -> None:
         payload = _result(call, result)
         await self._append(
-            lambda connection, now: commits.result(connection, self.writer, payload, trust="tool", now=now)
+            lambda connection, now: commits.result(
+                connection, self.writer, payload, trust=result.trust, posts=posts, now=now
+            )
         )
 
     async def note(self, text: str, *, origin: str) -> None:

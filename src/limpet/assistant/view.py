@@ -27,6 +27,7 @@ def next_request(log: Log, *, session: str, sampling: Sampling, tool_choice: Too
         messages=log.messages(),
         tool_choice=tool_choice,
         sampling=sampling,
+        cache_key=log.cache_key,
     )
 
 

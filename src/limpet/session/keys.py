@@ -39,6 +39,12 @@ def cli(agent: str, name: str) -> str:
     return f"agent:{agent}:cli:{name}"
 
 
+def name_of(key: str) -> str:
+    """The name under which a terminal opens the session `key`: that of `cli`, else the key itself."""
+    parts = key.split(":")
+    return parts[-1] if len(parts) > 2 and parts[2] in ("cli", "main") else key
+
+
 def direct(agent: str, address: Address, peer: str, *, scope: Scope = "channel-peer") -> str:
     """A chat of one person with the agent."""
     match scope:

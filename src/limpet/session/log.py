@@ -35,10 +35,12 @@ class Measured(Struct, frozen=True):
 class Log:
     """`prompt` is the newest snapshot, `model` the newest choice of the owner, `seen` the SHA-256 with which each file
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
-    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never).
+    count that still holds, `answered` when the newest answer came (UTC ms, 0 = never). `cache_key` is the name under
+    which providers keep its beginning, where that is not the session's own.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry] = (), *, cache_key: str = "") -> None:
+        self.cache_key = cache_key
         self.entries: list[Entry] = []
         self.prompt: PromptEntry | None = None
         self.model = ""

@@ -28,7 +28,7 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Trust
+from limpet.types.envelope import InboxRow, Post, Trust
 from limpet.types.message import AssistantMessage
 
 Render = Callable[[InboxRow], UserEntry | None]
@@ -108,8 +108,18 @@ def started(connection: Connection, writer: TurnWriter, payload: ToolStarted, *,
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
 
 
-def result(connection: Connection, writer: TurnWriter, payload: ToolResultEntry, *, trust: Trust, now: int) -> Entry:
-    """Commit 4, second half: the outcome."""
+def result(
+    connection: Connection,
+    writer: TurnWriter,
+    payload: ToolResultEntry,
+    *,
+    trust: Trust,
+    now: int,
+    posts: Sequence[Post] = (),
+) -> Entry:
+    """Commit 4, second half: the outcome, with what the call says in other conversations."""
+    for post in posts:
+        inbox.receive(connection, post.key, post.inbound, now=now)
     return entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
 
 

@@ -271,6 +271,7 @@ def _prepare(connection: apsw.Connection, settings: StoreSettings) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA synchronous = {settings.durability}")
+    connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
 
 
 def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from msgspec import convert
 
 from limpet.store.sessions import Lease, lost
-from limpet.store.sql import Connection
+from limpet.store.sql import Connection, Value
 from limpet.types.codec import decode_payload, encode_payload
-from limpet.types.content import Opaque
-from limpet.types.entry import Entry, Label, Leaf, Payload
+from limpet.types.entry import Entry, Label, Leaf, Payload, Tombstone
 from limpet.types.envelope import Trust
 from limpet.types.ids import new_id
 
@@ -52,15 +51,16 @@ def load(connection: Connection, session: str, *, after: int = 0) -> list[Entry]
         " WHERE session = ? AND seq > ? ORDER BY seq",
         (session, after),
     )
-    return [
-        Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=_payload(g), trust=h)  # pyright: ignore
-        for a, b, c, d, e, f, g, h in rows
-    ]
+    return list(map(_entry, rows))
 
 
-def _payload(data: object) -> Payload | Opaque:
+def _entry(row: tuple[Value, ...]) -> Entry:
+    a, b, c, d, e, f, data, h = row
     assert isinstance(data, bytes)
-    return decode_payload(data)
+    payload, erased = decode_payload(data), ""
+    if isinstance(payload, Tombstone):
+        payload, erased = decode_payload(bytes(payload.rest)), payload.sha256
+    return Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=payload, trust=h, erased=erased)  # pyright: ignore
 
 
 def last_seq(connection: Connection, session: str) -> int:

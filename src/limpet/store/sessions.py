@@ -30,6 +30,8 @@ class SessionRow(Struct, frozen=True, array_like=True):
     thinking: ThinkingLevel | Literal[""]
     summary: str
     closing: int
+    cache_key: str
+    erasures: int
 
 
 class Lease(Struct, frozen=True):
@@ -42,7 +44,7 @@ class Lease(Struct, frozen=True):
 
 _COLUMNS = (
     "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason, thinking, summary,"
-    " closing"
+    " closing, cache_key, erasures"
 )
 
 

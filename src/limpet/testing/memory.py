@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from limpet.session.log import Log
 from limpet.types.content import Text
@@ -17,17 +17,19 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
+from limpet.types.envelope import Post
 from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
 
 
 class MemorySession:
-    """Implements `View` and `Journal`. `waiting` are messages that come in while the turn runs."""
+    """Implements `View` and `Journal`. `waiting` are messages that come in while the turn runs, `posts` went out."""
 
     def __init__(self, *, tools: Iterable[ToolSpec] = (), system: str = "You are Limpet.") -> None:
         self.log = Log()
         self.waiting: list[str] = []
+        self.posts: list[Post] = []
         self.ended = False
         self.log.extend([self._entry(PromptEntry(sections=(Section("identity", system),), tools=tuple(tools)))])
 
@@ -56,7 +58,8 @@ class MemorySession:
     async def started(self, call: PendingCall, *, effect: Effect, intent: FileIntent | None) -> None:
         self._add(ToolStarted(call.assistant, call.index, call.call.name, effect=effect, intent=intent))
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
+    async def result(self, call: PendingCall, result: ToolResult, *, posts: Sequence[Post] = ()) -> None:
+        self.posts += posts
         self._add(ToolResultEntry(call.assistant, call.index, call.call.name, result=result))
 
     async def note(self, text: str, *, origin: str) -> None:

@@ -72,9 +72,10 @@ class Sampling(Struct, frozen=True, omit_defaults=True):
 class Request(Struct, frozen=True):
     """Everything a wire needs for one request.
 
-    `session` names the conversation: wires reuse what they encoded of its earlier messages, and providers
-    take it as a cache key. `messages` start with a user message, neighbours differ in role (several
-    `ToolMessage`s follow their assistant message), and each call has exactly one `ToolMessage`.
+    `session` names the conversation: wires reuse what they encoded of its earlier messages. Providers take it as a
+    cache key, unless `cache_key` names one that it shares with others (a fork with its origin). `messages` start with
+    a user message, neighbours differ in role (several `ToolMessage`s follow their assistant message), and each call
+    has exactly one `ToolMessage`.
     """
 
     session: str
@@ -83,3 +84,4 @@ class Request(Struct, frozen=True):
     messages: tuple[Message, ...]
     tool_choice: ToolChoice = "auto"
     sampling: Sampling = Sampling()
+    cache_key: str = ""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from limpet.types.content import ToolCall
+from limpet.types.envelope import Post, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
@@ -96,8 +97,8 @@ class Journal(Protocol):
         """Log the intent to run a call, then check that the lease is fresh. Act only after this returns."""
         ...
 
-    async def result(self, call: PendingCall, result: ToolResult) -> None:
-        """Log the outcome of a call."""
+    async def result(self, call: PendingCall, result: ToolResult, *, posts: Sequence[Post] = ()) -> None:
+        """Log the outcome of a call; `posts` are sent in the same commit."""
         ...
 
     async def note(self, text: str, *, origin: str) -> None:
@@ -152,6 +153,25 @@ class Blobs(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """Called by the session tools; provided by `assistant`. All look from the conversation `session` (its id).
+
+    Texts are for the model, with the lowest trust of what they quote. Raise `ToolError`.
+    """
+
+    async def search(self, words: str, *, session: str, limit: int) -> tuple[str, Trust]:
+        """What was said in the conversations it may see; without words the newest of them."""
+        ...
+
+    async def around(self, anchor: str, *, session: str, limit: int) -> tuple[str, Trust]:
+        """What stands before and after a place that `search` has named."""
+        ...
+
+    async def post(self, to: str, text: str, *, session: str, call: str) -> Post:
+        """The message that says `text` in the conversation `to` (a key, a name or an id)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may use while it runs. `workspace` is absolute; `key` names the call for good.
@@ -159,6 +179,7 @@ class ToolContext:
     `result_limit` caps the characters of a result (DESIGN 7: 16k, 32k or 64k by window, at most 30 % of it).
     `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
     `starting` commits a file intent before the tool acts; `progress` shows people (not the model) a line.
+    `post` takes a message for another conversation, which is sent in the commit of the call's result.
     """
 
     key: str
@@ -171,6 +192,7 @@ class ToolContext:
     starting: Callable[[FileIntent], Awaitable[None]]
     progress: Callable[[str], None]
     seen: Mapping[str, str] = field(default_factory=dict[str, str])
+    post: Callable[[Post], None] = lambda post: None
 
 
 Decision = Literal["allow", "ask", "deny"]

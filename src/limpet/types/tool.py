@@ -50,12 +50,16 @@ class Details(Struct, frozen=True, omit_defaults=True):
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
-    """What a tool gives back: `content` for the model, `details` for people."""
+    """What a tool gives back: `content` for the model, `details` for people.
+
+    `trust` is that of what it is made of, where that is less than a tool's.
+    """
 
     content: tuple[ResultBlock, ...]
     details: Details = Details()
     is_error: bool = False
     ends_turn: bool = False
+    trust: Literal["tool", "external"] = "tool"
 
     @property
     def text(self) -> str:

@@ -62,7 +62,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         if request.tool_choice == "none":
             tail["tool_choice"] = "none"
     if profile.cache_key and request.session:
-        tail["prompt_cache_key"] = request.session
+        tail["prompt_cache_key"] = request.cache_key or request.session
     tail.update(_sampling(request.sampling, profile))
     if "tools" in head and profile.effort_with_tools != "free":
         tail.pop("reasoning_effort", None)

@@ -55,7 +55,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         if not profile.parallel_calls:
             tail["parallel_tool_calls"] = False
     if profile.cache_key and request.session:
-        tail["prompt_cache_key"] = request.session[:64]
+        tail["prompt_cache_key"] = (request.cache_key or request.session)[:64]
     tail.update(_sampling(request.sampling, profile))
     return body_of(to_json(head)[:-1] + b',"input":[', pieces, tail=b"]," + to_json(tail)[1:])
 
