@@ -17,7 +17,7 @@ from msgspec import structs
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.redacted import Redacted
-from limpet.assistant.services import Resets, Services
+from limpet.assistant.services import Keeping, Resets, Services
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -310,7 +310,19 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             emit=entrance.emit,
             resets=_resets(settings),
             sliding=settings.context.mode == "sliding",
+            keeping=keeping(settings, home),
         )
+
+
+def keeping(settings: schema.Settings, home: Home) -> Keeping:
+    """How long things are kept."""
+    return Keeping(
+        sessions=settings.sessions.keep_days,
+        archives=settings.sessions.archive_days,
+        rows=settings.store.keep_days,
+        archive=str(home.archive),
+        blobs=str(home.blobs),
+    )
 
 
 async def close_orphans(store: Store, owner: Owner) -> None:

@@ -35,6 +35,10 @@ class Home(Struct, frozen=True):
         return self.root / "logs"
 
     @property
+    def archive(self) -> Path:
+        return self.root / "archive"
+
+    @property
     def workspace(self) -> Path:
         return self.root / "workspace"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Iterable
 
 from limpet.errors import StoreError
 from limpet.store.driver import Store
@@ -46,9 +48,20 @@ class BlobStore:
         return blob
 
     def _place(self, blob: str) -> str:
-        if len(blob) != 64 or not blob.isalnum():
-            raise FileNotFoundError(blob)
-        return os.path.join(self._root, blob[:2], blob)
+        return _place(self._root, blob)
+
+
+def remove(root: str, blobs: Iterable[str]) -> None:
+    """Delete the files of blobs whose rows are gone."""
+    for blob in blobs:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_place(root, blob))
+
+
+def _place(root: str, blob: str) -> str:
+    if len(blob) != 64 or not blob.isalnum():
+        raise FileNotFoundError(blob)
+    return os.path.join(root, blob[:2], blob)
 
 
 def _write(path: str, data: bytes) -> None:

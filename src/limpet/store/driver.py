@@ -12,6 +12,7 @@ first. Reads run on a second, read-only connection of the caller's thread and ne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import threading
@@ -111,6 +112,7 @@ class Store:
         self._group = 0
         self._connection = _connect(path, settings)
         self._broken = False
+        self._scrub = False
         self.reader: apsw.Connection
 
     @classmethod
@@ -151,6 +153,16 @@ class Store:
             future.exception()
             raise asyncio.CancelledError
         return future.result()
+
+    async def scrub(self) -> bool:
+        """Empty the write-ahead log into the database, which forgets what was overwritten. False: a reader is in the
+        way, and old pages stay in the log until the next time.
+        """
+        await self.write(self._ask_for_scrub)
+        return _wal_pages(self.path) == 0
+
+    def _ask_for_scrub(self, connection: Connection) -> None:
+        self._scrub = True
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on the read-only connection, in the caller's thread."""
@@ -247,7 +259,11 @@ class Store:
         self._broken = False
 
     def _checkpoint(self) -> None:
-        if self.stats.groups % 64 == 0 and _wal_pages(self.path) > CHECKPOINT_PAGES:
+        if self._scrub:
+            self._scrub = False
+            with contextlib.suppress(apsw.BusyError):
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        elif self.stats.groups % 64 == 0 and _wal_pages(self.path) > CHECKPOINT_PAGES:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _finish(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import convert
 
 from limpet.store.sessions import Lease, lost
@@ -44,12 +46,22 @@ def append(
     return entry
 
 
-def load(connection: Connection, session: str, *, after: int = 0) -> list[Entry]:
-    """The entries of a session in order, those with a `seq` above `after`."""
+_COLUMNS = "session, seq, id, parent, at, turn, payload, trust"
+
+
+def load(connection: Connection, session: str, *, after: int = 0, limit: int = -1) -> list[Entry]:
+    """The entries of a session in order, those with a `seq` above `after`, at most `limit` of them."""
     rows = connection.execute(
-        "SELECT session, seq, id, parent, at, turn, payload, trust FROM entries"
-        " WHERE session = ? AND seq > ? ORDER BY seq",
-        (session, after),
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?", (session, after, limit)
+    )
+    return list(map(_entry, rows))
+
+
+def load_some(connection: Connection, session: str, places: Sequence[int]) -> list[Entry]:
+    """The entries of a session at these places (`seq`), in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq IN ({', '.join('?' * len(places))}) ORDER BY seq",
+        (session, *places),
     )
     return list(map(_entry, rows))
 
@@ -61,6 +73,12 @@ def _entry(row: tuple[Value, ...]) -> Entry:
     if isinstance(payload, Tombstone):
         payload, erased = decode_payload(bytes(payload.rest)), payload.sha256
     return Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=payload, trust=h, erased=erased)  # pyright: ignore
+
+
+def of_kind(connection: Connection, kind: str) -> list[Entry]:
+    """The entries of one kind in all sessions."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE kind = ? ORDER BY session, seq", (kind,))
+    return list(map(_entry, rows))
 
 
 def last_seq(connection: Connection, session: str) -> int:

@@ -149,6 +149,7 @@ MIGRATIONS = (
         at INTEGER NOT NULL,
         session TEXT NOT NULL,
         key TEXT NOT NULL,
+        agent TEXT NOT NULL,
         entries INTEGER NOT NULL,
         why TEXT NOT NULL
     );

@@ -66,6 +66,20 @@ def recent(connection: Connection, *, limit: int = 50) -> list[SessionRow]:
     return [convert(row, SessionRow) for row in rows]
 
 
+def under(connection: Connection, key: str) -> list[SessionRow]:
+    """All sessions of a key, the oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE key = ? ORDER BY created, id", (key,))
+    return [convert(row, SessionRow) for row in rows]
+
+
+def ended_before(connection: Connection, moment: int) -> list[SessionRow]:
+    """The sessions that ended before a moment (UTC ms) and owe no notes, the oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE ended < ? AND closing = 0 ORDER BY ended", (moment,)
+    )
+    return [convert(row, SessionRow) for row in rows]
+
+
 def open_live(connection: Connection, key: str, *, agent: str, now: int, parent: str = "") -> SessionRow:
     """The live session under `key`, begun now if there is none."""
     row = live(connection, key)
@@ -145,6 +159,11 @@ def close(connection: Connection, lease: Lease, *, summary: str) -> None:
     """The notes of an ended session are written; this is what it was about. Gives the lease back."""
     connection.execute("UPDATE sessions SET closing = 0, summary = ? WHERE id = ?", (summary, lease.session))
     release(connection, lease)
+
+
+def owe_nothing(connection: Connection, session: str) -> None:
+    """No notes are to be written of a session any more."""
+    connection.execute("UPDATE sessions SET closing = 0 WHERE id = ?", (session,))
 
 
 def newest_ended(connection: Connection, key: str) -> SessionRow | None:
