@@ -30,7 +30,7 @@ def finds(text: str, words: str, *, every: bool = True) -> bool:
         ("東京タワーに行きました", "タワー"),
         ("내일 서울에서 만나요", "서울"),
         ("Crème brûlée", "creme"),
-        ("Ｆｕｌｌ width", "full"),
+        ("\uff26\uff55\uff4c\uff4c width", "full"),
         ("see foo-bar.py there", "foo-bar.py"),
         ('say "quoted" AND (more)', '"quoted" AND'),
     ],

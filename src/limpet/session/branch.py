@@ -80,7 +80,7 @@ def target(entries: Sequence[Entry], place: str) -> str:
         if not 1 <= int(place) <= len(said):
             raise InputError(f"There is no message {place}: there are {len(said)} of yours.")
         return said[int(place) - 1].parent
-    found = labels(entries).get(" ".join(place.split())) or _by_id(entries, place)
+    found = labels(entries).get(" ".join(place.split())) or entry_id(entries, place)
     _check_whole(entries, found)
     return found
 
@@ -92,7 +92,8 @@ def line_with_labels(entries: Sequence[Entry], leaf: str) -> list[Entry]:
     return line + [one for one in entries if isinstance(one.payload, Label) and one.payload.target in kept]
 
 
-def _by_id(entries: Sequence[Entry], place: str) -> str:
+def entry_id(entries: Sequence[Entry], place: str) -> str:
+    """The whole id of the entry that `place` is the beginning of. Raises `InputError`."""
     found = [entry.id for entry in entries if len(place) >= _SHORTEST_ID and entry.id.startswith(place)]
     if len(found) != 1:
         many = f"{place} is the beginning of {len(found)} entries." if found else f"There is no place {place!r}."

@@ -59,6 +59,19 @@ def spoken(entry: Entry) -> str:
             return ""
 
 
+def who(entry: Entry) -> str:
+    """Who said it: a sender, `you`, `agent`, or the name of a tool."""
+    match entry.payload:
+        case UserEntry(sender=sender):
+            return sender or "you"
+        case AssistantEntry():
+            return "agent"
+        case ToolResultEntry(name=name):
+            return name
+        case _:
+            return ""
+
+
 def fill(connection: Connection) -> bool:
     """Bring up to `BATCH` further entries into the index; whether there may be more."""
     row = connection.execute("SELECT id, indexed, next_seq - 1 FROM sessions WHERE indexed < next_seq - 1").fetchone()

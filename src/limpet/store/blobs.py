@@ -27,8 +27,7 @@ class BlobStore:
         return path
 
     def get(self, blob: str) -> bytes:
-        with open(self._place(blob), "rb") as file:
-            return file.read()
+        return read(self._root, blob)
 
     async def put(self, data: bytes) -> str:
         """Keep `data`: the file is on disk before its row. Raises `StoreError`."""
@@ -49,6 +48,12 @@ class BlobStore:
 
     def _place(self, blob: str) -> str:
         return _place(self._root, blob)
+
+
+def read(root: str, blob: str) -> bytes:
+    """The bytes of a blob in the directory `root`. Raises `FileNotFoundError`."""
+    with open(_place(root, blob), "rb") as file:
+        return file.read()
 
 
 def remove(root: str, blobs: Iterable[str]) -> None:

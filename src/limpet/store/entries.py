@@ -75,6 +75,14 @@ def _entry(row: tuple[Value, ...]) -> Entry:
     return Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=payload, trust=h, erased=erased)  # pyright: ignore
 
 
+def first(connection: Connection, session: str, kind: str) -> Entry | None:
+    """The oldest entry of a kind in a session."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND kind = ? ORDER BY seq LIMIT 1", (session, kind)
+    ).fetchone()
+    return None if row is None else _entry(row)
+
+
 def of_kind(connection: Connection, kind: str) -> list[Entry]:
     """The entries of one kind in all sessions."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE kind = ? ORDER BY session, seq", (kind,))

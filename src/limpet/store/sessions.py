@@ -60,9 +60,16 @@ def find(connection: Connection, session: str) -> SessionRow | None:
     return None if row is None else convert(row, SessionRow)
 
 
-def recent(connection: Connection, *, limit: int = 50) -> list[SessionRow]:
-    """The newest sessions, by their last entry."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC LIMIT ?", (limit,))
+def recent(
+    connection: Connection, *, limit: int = 50, state: str = "", agent: str = "", key: str = ""
+) -> list[SessionRow]:
+    """The newest sessions, by their last entry: `live` or `ended` ones, of an agent, whose key holds a text."""
+    conditions = {"live": "ended IS NULL", "ended": "ended IS NOT NULL"}
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE {conditions.get(state, 'TRUE')}"
+        " AND agent = COALESCE(NULLIF(?, ''), agent) AND instr(key, ?) ORDER BY updated DESC, id DESC LIMIT ?",
+        (agent, key, limit),
+    )
     return [convert(row, SessionRow) for row in rows]
 
 
