@@ -40,10 +40,9 @@ def erase(
 ) -> Removed:
     """Erase the content of a session, or of its entry `entry` (id), with all copies. Raises `InputError`."""
     row = removal.check_idle(connection, session, owner=owner)
-    wanted = [one for one in entries.load(connection, session) if entry in ("", one.id)]
-    if entry and not wanted:
+    found = _with_copies(connection, session, entry)
+    if entry and not found:
         raise InputError(f"There is no entry {entry} in {session}.")
-    found = _with_copies(connection, wanted)
     touched = {one.session: removal.check_idle(connection, one.session, owner=owner) for one in found}
     derived = _made_of(connection, found)
     derived += _snapshots(connection, row, told=_told(row, (*found, *derived)))
@@ -83,13 +82,12 @@ def delete(connection: Connection, session: str, *, owner: Owner, now: int, why:
     return Removed(len(log), (session,), blobs=tuple(gone), files=tuple(files))
 
 
-def _with_copies(connection: Connection, wanted: Sequence[Entry]) -> list[Entry]:
-    """The entries themselves and their copies in other sessions."""
-    places = {place for one in wanted for place in removal.places_of(connection, one.id)}
+def _with_copies(connection: Connection, session: str, entry: str) -> list[Entry]:
+    """The entries of a session, or one of them, and their copies in other sessions."""
     by_session: dict[str, list[int]] = {}
-    for session, seq in sorted(places):
-        by_session.setdefault(session, []).append(seq)
-    return [one for session, seqs in by_session.items() for one in entries.load_some(connection, session, seqs)]
+    for name, seq in removal.places_of(connection, session, entry):
+        by_session.setdefault(name, []).append(seq)
+    return [one for name, seqs in by_session.items() for one in entries.load_some(connection, name, seqs)]
 
 
 def _made_of(connection: Connection, found: Sequence[Entry]) -> list[Entry]:

@@ -59,9 +59,9 @@ def load(connection: Connection, session: str, *, after: int = 0, limit: int = -
 
 def load_some(connection: Connection, session: str, places: Sequence[int]) -> list[Entry]:
     """The entries of a session at these places (`seq`), in order."""
+    wanted = ",".join(map(str, places))  # numbers, and more of them than a statement can have parameters
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq IN ({', '.join('?' * len(places))}) ORDER BY seq",
-        (session, *places),
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq IN ({wanted}) ORDER BY seq", (session,)
     )
     return list(map(_entry, rows))
 

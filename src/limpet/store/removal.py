@@ -39,9 +39,13 @@ def check_idle(connection: Connection, session: str, *, owner: Owner) -> Session
     return row
 
 
-def places_of(connection: Connection, entry: str) -> list[tuple[str, int]]:
-    """(session, seq) of an entry and of its copies in forks."""
-    rows = connection.execute("SELECT session, seq FROM entries WHERE id = ?", (entry,))
+def places_of(connection: Connection, session: str, entry: str = "") -> list[tuple[str, int]]:
+    """(session, seq) of the entries of a session, or of one (id), and of their copies in forks."""
+    rows = connection.execute(
+        "SELECT session, seq FROM entries WHERE id IN (SELECT id FROM entries WHERE session = ? AND ? IN ('', id))"
+        " ORDER BY session, seq",
+        (session, entry),
+    )
     return convert(rows.fetchall(), list[tuple[str, int]])
 
 
