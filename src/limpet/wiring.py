@@ -16,6 +16,7 @@ from msgspec import structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
+from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.redacted import Redacted
 from limpet.assistant.services import Keeping, Resets, Services
 from limpet.assistant.weigh import Weights
@@ -59,7 +60,7 @@ from limpet.tools.policy import BuiltinPolicy
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model
+from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model, Sessions
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 
@@ -236,14 +237,21 @@ class WorkspacePrompting:
 class Toolbox:
     """The tools of this process, in the wording of both tiers."""
 
-    def __init__(self, sandbox: Sandbox, settings: schema.ToolSettings, *, images: ImageMaker | None = None) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        settings: schema.ToolSettings,
+        *,
+        images: ImageMaker | None = None,
+        sessions: Sessions | None = None,
+    ) -> None:
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
             output=settings.exec.output,
         )
         exec_settings = ExecSettings(limits=limits)
-        self.full = builtin(sandbox=sandbox, settings=exec_settings, images=images)
+        self.full = builtin(sandbox=sandbox, settings=exec_settings, images=images, sessions=sessions)
         self._tiny = builtin(sandbox=sandbox, settings=exec_settings, images=images, tiny=True)
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
@@ -284,7 +292,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
-        tools = Toolbox(sandbox, settings.tools, images=studio if studio.can_make_images else None)
+        elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+        images = studio if studio.can_make_images else None
+        tools = Toolbox(sandbox, settings.tools, images=images, sessions=elsewhere)
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),

@@ -64,6 +64,8 @@ class TurnJournal:
                 connection, self.writer, payload, trust=result.trust, posts=posts, now=now
             )
         )
+        if posts:
+            self.services.nudges.send()
 
     async def note(self, text: str, *, origin: str) -> None:
         await self._append(

@@ -74,8 +74,8 @@ def _content(entry: Entry, answers: Mapping[str, AssistantMessage], read: ReadBl
             return "message", {"message": {"role": "user", "content": content, "timestamp": entry.at}}
         case AssistantEntry(message=message):
             return "message", {"message": _answer(entry, message)}
-        case ToolResultEntry() as result:
-            return "message", {"message": _result(entry, result, answers, read)}
+        case ToolResultEntry():
+            return "message", {"message": _result(entry, answers, read)}
         case Compaction(summary=summary, first_kept=kept) if kept:
             files = {"readFiles": entry.payload.read, "modifiedFiles": entry.payload.changed}
             tokens = entry.payload.tokens_before
@@ -122,7 +122,9 @@ def _answer(entry: Entry, message: AssistantMessage) -> Fields:
     }
 
 
-def _result(entry: Entry, result: ToolResultEntry, answers: Mapping[str, AssistantMessage], read: ReadBlob) -> Fields:
+def _result(entry: Entry, answers: Mapping[str, AssistantMessage], read: ReadBlob) -> Fields:
+    result = entry.payload
+    assert isinstance(result, ToolResultEntry)
     calls = answers[result.assistant].calls if result.assistant in answers else ()
     call = calls[result.index] if result.index < len(calls) else None
     return {

@@ -19,6 +19,8 @@ from limpet.types.entry import AssistantEntry, Entry, ToolResultEntry, UserEntry
 
 RESULT_CAP = 4_000
 """Characters of a tool result that can be found."""
+OWN_TOOL = "session_search"
+"""The tool that searches here: what it gave is not found again."""
 BATCH = 500
 """Entries that go into the index in one commit."""
 _COPIES = 4
@@ -53,7 +55,7 @@ def spoken(entry: Entry) -> str:
             return "".join(map(plain, message.content)).strip()
         case AssistantEntry(message=message):
             return message.text.strip()
-        case ToolResultEntry(result=result):
+        case ToolResultEntry(name=name, result=result) if name != OWN_TOOL:
             return result.text[:RESULT_CAP].strip()
         case _:
             return ""

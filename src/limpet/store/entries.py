@@ -83,6 +83,12 @@ def first(connection: Connection, session: str, kind: str) -> Entry | None:
     return None if row is None else _entry(row)
 
 
+def trusts(connection: Connection, session: str) -> list[Trust]:
+    """How far what a session holds is trusted: each degree once."""
+    rows = connection.execute("SELECT DISTINCT trust FROM entries WHERE session = ?", (session,))
+    return [trust for (trust,) in convert(rows.fetchall(), list[tuple[Trust]])]
+
+
 def of_kind(connection: Connection, kind: str) -> list[Entry]:
     """The entries of one kind in all sessions."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE kind = ? ORDER BY session, seq", (kind,))

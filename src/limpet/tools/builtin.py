@@ -9,7 +9,7 @@ from limpet.tools.files_edit import edit_file
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
-from limpet.types.ports import ImageMaker
+from limpet.types.ports import ImageMaker, Sessions
 
 
 def builtin(
@@ -17,9 +17,10 @@ def builtin(
     sandbox: Sandbox,
     settings: ExecSettings | None = None,
     images: ImageMaker | None = None,
+    sessions: Sessions | None = None,
     tiny: bool = False,
 ) -> tuple[FunctionTool, ...]:
-    """All of them by name, `make_image` only with something that makes `images`.
+    """All of them by name, `make_image` only with what makes `images`, those for other conversations with `sessions`.
 
     `tiny` tells them in the shortest words, for small windows.
     """
@@ -32,6 +33,7 @@ def builtin(
         list_dir,
         *_pictures(images),
         read_file,
+        *_conversations(sessions),
         write_file,
     )
     return tuple(one.tiny() for one in tools) if tiny else tools
@@ -43,3 +45,11 @@ def _pictures(images: ImageMaker | None) -> tuple[FunctionTool, ...]:
     from limpet.tools.make_image import make_image  # only where it is configured
 
     return (make_image(images),)
+
+
+def _conversations(sessions: Sessions | None) -> tuple[FunctionTool, ...]:
+    if sessions is None:
+        return ()
+    from limpet.tools.sessions import session_tools  # not where there is no room for them
+
+    return session_tools(sessions)
