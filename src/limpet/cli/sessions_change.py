@@ -223,6 +223,8 @@ def _report(removed: erase.Removed, row: SessionRow, *, scrubbed: bool, workspac
     notes = [*removed.files, *(path.relative_to(workspace).as_posix() for path in _notes(Path(workspace), row.id))]
     if notes:
         lines.append("Notes in the workspace that may tell of it: " + ", ".join(dict.fromkeys(notes)))
+    if (home / "history").exists():
+        lines.append(f"What was typed at the prompt of `limpet chat` stands in {home / 'history'} too.")
     copies = [path.name for path in sorted(home.glob("limpet.db.*.bak"))]
     if copies:
         lines.append("Copies of the database from before upgrades: " + ", ".join(copies))
