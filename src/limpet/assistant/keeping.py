@@ -45,12 +45,13 @@ async def once_a_day(services: Services) -> None:
         return
     if not services.store.read(lambda connection: removal.due(connection, "keeping", now=now, every=DAY)):
         return
-    await services.store.write(lambda connection: removal.done(connection, "keeping", now=now))
+    if not await services.store.write(lambda connection: removal.take_on(connection, "keeping", now=now, every=DAY)):
+        return  # another process does it
     try:
         records = Records(services.store, services.owner, keeping.blobs, keeping.archive)
         await prune(records, keeping, now=now)
-    except LimpetError as error:
-        log.warning("Old conversations were not let go: %s", error.present())
+    except (LimpetError, OSError) as error:
+        log.warning("Old conversations were not let go: %s", error)
 
 
 def due(connection: Connection, keeping: Keeping, *, now: int) -> Due:

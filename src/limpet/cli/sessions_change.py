@@ -138,7 +138,10 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
     Only its hash and its place stay. Says what it could not reach.
     """
     row = _found(invocation, session)
-    _confirm(f"Erase {'the entry ' + entry + ' of ' if entry else ''}{row.key} ({row.id}) for good?", yes=yes)
+    _confirm(
+        f"Erase {'the entry ' + entry + ' of ' if entry else ''}{row.key} ({row.id}) for good, forks' copies too?",
+        yes=yes,
+    )
 
     async def main() -> list[str]:
         async with opened(invocation) as services:

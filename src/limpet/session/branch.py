@@ -8,7 +8,7 @@ from limpet.errors import InputError
 from limpet.session.project import Projection
 from limpet.session.stand_in import plain_user
 from limpet.session.tree import line_to, path
-from limpet.types.entry import AssistantEntry, Entry, Label, UserEntry
+from limpet.types.entry import AssistantEntry, Entry, Label, Leaf, UserEntry
 
 SHOWN = 10
 """Messages that a list of places shows."""
@@ -80,7 +80,9 @@ def target(entries: Sequence[Entry], place: str) -> str:
         if not 1 <= int(place) <= len(said):
             raise InputError(f"There is no message {place}: there are {len(said)} of yours.")
         return said[int(place) - 1].parent
-    found = labels(entries).get(" ".join(place.split())) or entry_id(entries, place)
+    found = labels(entries).get(" ".join(place.split())) or entry_id(
+        [entry for entry in entries if not isinstance(entry.payload, Label | Leaf)], place
+    )
     _check_whole(entries, found)
     return found
 

@@ -161,5 +161,9 @@ def due(connection: Connection, name: str, *, now: int, every: int) -> bool:
     return row is None or convert(row, tuple[int])[0] + every <= now
 
 
-def done(connection: Connection, name: str, *, now: int) -> None:
+def take_on(connection: Connection, name: str, *, now: int, every: int) -> bool:
+    """Whether the chore is still due; from here on it counts as done."""
+    if not due(connection, name, now=now, every=every):
+        return False
     connection.execute("INSERT INTO chores VALUES (?1, ?2) ON CONFLICT DO UPDATE SET at = ?2", (name, now))
+    return True
