@@ -85,6 +85,11 @@ def test_the_list_says_what_each_was_about(home: Path, limpet: Limpet) -> None:
     assert (row["title"], row["turns"], row["cost"]) == ("plan the garden", 2, 1_500_000)
 
 
+def test_an_ended_session_is_found_by_its_name_too(home: Path, limpet: Limpet) -> None:
+    talk(home, "count sheep", "/new", key=SIDE)
+    assert "count sheep" in limpet("show", "side")[1]
+
+
 def test_a_session_is_found_by_name_key_and_beginning_of_its_id(home: Path, limpet: Limpet) -> None:
     talk(home, "count sheep", key=SIDE)
     (name,) = ids(home, SIDE)

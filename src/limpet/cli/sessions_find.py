@@ -42,8 +42,8 @@ def find(connection: Connection | None, name: str) -> SessionRow:
         for key in (name, f"agent:main:{name}", f"agent:main:cli:{name}"):
             if row := sessions.live(connection, key):
                 return row
-        if ended := sessions.under(connection, name):
-            return ended[-1]
+            if ended := sessions.under(connection, key):
+                return ended[-1]
         found = [row for row in sessions.recent(connection, limit=1_000_000) if row.id.startswith(name)]
         if len(found) == 1:
             return found[0]
