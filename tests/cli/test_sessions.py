@@ -21,6 +21,7 @@ from limpet.types.usage import Usage
 from tests.assistant.room import KEY, Ledger, said
 from tests.assistant.room import home as room
 from tests.crash.processes import rows
+from tests.session.test_erase import on_disk
 
 Limpet = Callable[..., tuple[int, str, str]]
 SIDE = "agent:main:cli:side"
@@ -190,8 +191,11 @@ def test_delete_asks_archives_and_keeps_what_it_cost(home: Path, limpet: Limpet)
 
 
 def test_delete_without_an_archive(home: Path, limpet: Limpet) -> None:
-    talk(home, "plan")
+    talk(home, "plan the quagga")
+    limpet("search", "quagga")
+    assert on_disk(home, "quagga")
     assert "No copy was kept" in limpet("delete", "main", "--yes", "--no-archive")[1]
+    assert on_disk(home, "quagga") == []
     assert not (home / "archive").exists()
 
 

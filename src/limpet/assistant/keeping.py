@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from limpet.assistant.services import Keeping, Services
 from limpet.errors import InputError, LimpetError
-from limpet.session import erase, keep
+from limpet.session import erase, keep, search
 from limpet.store import blobs, entries, removal, sessions
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
@@ -39,7 +39,10 @@ class Due(Struct, frozen=True):
 
 
 async def once_a_day(services: Services) -> None:
-    """Let go what is too old, unless that was done within a day. What goes wrong is logged: nobody waits for this."""
+    """Let go what is too old, unless that was done within a day.
+
+    A boundary: what goes wrong is logged, nobody waits for this.
+    """
     keeping, now = services.keeping, services.clock.now()
     if not (keeping.sessions or keeping.archives or keeping.rows):
         return
@@ -62,15 +65,25 @@ def due(connection: Connection, keeping: Keeping, *, now: int) -> Due:
 
 
 async def prune(records: Records, keeping: Keeping, *, now: int) -> int:
-    """Archive and delete what is too old; how many conversations. Raises `StoreError` when one cannot be archived."""
+    """Archive and delete what is too old; how many conversations and archives went.
+
+    Raises `StoreError` when one cannot be archived.
+    """
+    gone = 0
     found = records.store.read(lambda connection: due(connection, keeping, now=now))
     for row in found.sessions:
-        await delete(records, row, now=now, why="older than sessions.keep_days")
+        try:
+            await delete(records, row, now=now, why="older than sessions.keep_days")
+            gone += 1
+        except InputError as error:
+            log.warning("%s stays for now: %s", row.id, error)
+    if gone:
+        await sweep(records.store)
     for path in found.archives:
         path.unlink(missing_ok=True)
     if keeping.rows:
         await records.store.write(lambda connection: removal.drop_old_rows(connection, before=now - keeping.rows * DAY))
-    return len(found.sessions)
+    return gone + len(found.archives)
 
 
 async def delete(records: Records, row: SessionRow, *, now: int, why: str) -> tuple[str, erase.Removed]:
@@ -80,14 +93,20 @@ async def delete(records: Records, row: SessionRow, *, now: int, why: str) -> tu
     """
     store, owner = records.store, records.owner
     store.read(lambda connection: removal.check_idle(connection, row.id, owner=owner))
-    log = store.read(lambda connection: entries.load(connection, row.id))
-    path = keep.archive(records.archive, row, log) if records.archive else ""
+    held = store.read(lambda connection: entries.load(connection, row.id))
+    path = keep.archive(records.archive, row, held) if records.archive else ""
 
     def work(connection: Connection) -> erase.Removed:
-        if entries.last_seq(connection, row.id) != len(log):
+        if entries.last_seq(connection, row.id) != len(held):
             raise InputError(f"{row.id} goes on just now; nothing was deleted.")
         return erase.delete(connection, row.id, owner=owner, now=now, why=why)
 
     removed = await store.write(work)
     blobs.remove(records.blobs, removed.blobs)
     return path, removed
+
+
+async def sweep(store: Store) -> bool:
+    """Take what was deleted off the disk; False when old pages stay in the write-ahead log for now."""
+    await store.write(search.compact)
+    return await store.scrub()

@@ -120,7 +120,7 @@ def delete_command(invocation: Invocation, *, session: str, yes: bool, no_archiv
             folder = "" if no_archive else services.keeping.archive
             records = Records(services.store, services.owner, services.keeping.blobs, folder)
             path, removed = await keeping.delete(records, row, now=services.clock.now(), why="deleted by the owner")
-            await services.store.scrub()
+            await keeping.sweep(services.store)
             kept = f"Its archive is {path}." if path else "No copy was kept."
             return f"Deleted {row.id}: {removed.entries} entries. {kept}"
 
@@ -172,9 +172,8 @@ def prune_command(invocation: Invocation, *, dry_run: bool) -> None:
             if dry_run:
                 return [*lines, f"{len(lines)} would go."]
             records = Records(services.store, services.owner, services.keeping.blobs, services.keeping.archive)
-            await keeping.prune(records, services.keeping, now=now)
-            await services.store.scrub()
-            return [*lines, f"{len(lines)} gone."]
+            gone = await keeping.prune(records, services.keeping, now=now)
+            return [*lines, f"{gone} gone."]
 
     say("\n".join(asyncio.run(main())))
 

@@ -68,7 +68,10 @@ def erase(
 
 
 def delete(connection: Connection, session: str, *, owner: Owner, now: int, why: str) -> Removed:
-    """Delete a session with its entries. Copies in forks stay: they are other conversations. Raises `InputError`."""
+    """Delete a session with its entries. Copies in forks stay: they are other conversations. Raises `InputError`.
+
+    Its words are out of reach at once, and off the disk when the index is written anew (`search.compact`).
+    """
     row = removal.check_idle(connection, session, owner=owner)
     log = entries.load(connection, session)
     blobs = {blob for one in log for blob in blobs_of(one.payload)}
@@ -76,7 +79,6 @@ def delete(connection: Connection, session: str, *, owner: Owner, now: int, why:
     _forget_session(connection, row)
     search.drop(connection, session)
     removal.delete(connection, session)
-    search.compact(connection)
     removal.record(connection, row, entries=len(log), why=why, now=now)
     gone = removal.drop_blobs(connection, blobs)
     return Removed(len(log), (session,), blobs=tuple(gone), files=tuple(files))

@@ -32,6 +32,10 @@ Probe = Callable[[str], None]
 """Told of each step (`before commit`, `after commit`), so that tests can end the process right there."""
 
 GROUP_LIMIT = 256
+BUSY_PATIENCE = 10_000
+"""Milliseconds to wait for others at one statement."""
+SCRUB_PATIENCE = 300
+"""… for readers that are in the way of emptying the write-ahead log, while everybody else's writes wait."""
 CHECKPOINT_PAGES = 1000
 """Pages of 4 KiB in the WAL after which the writer thread copies them into the database."""
 
@@ -127,7 +131,7 @@ class Store:
                 _prepare(store._connection, settings)
                 _migrate(store._connection, path, settings.migrations)
             store.reader = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
-            store.reader.set_busy_timeout(10_000)
+            store.reader.set_busy_timeout(BUSY_PATIENCE)
             store.reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         except apsw.Error as error:
             raise explain(error, path) from error
@@ -261,8 +265,10 @@ class Store:
     def _checkpoint(self) -> None:
         if self._scrub:
             self._scrub = False
+            self._connection.set_busy_timeout(SCRUB_PATIENCE)
             with contextlib.suppress(apsw.BusyError):
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._connection.set_busy_timeout(BUSY_PATIENCE)
         elif self.stats.groups % 64 == 0 and _wal_pages(self.path) > CHECKPOINT_PAGES:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
@@ -278,7 +284,7 @@ class Store:
 
 def _connect(path: str, settings: StoreSettings) -> apsw.Connection:
     connection = apsw.Connection(path, vfs=settings.vfs)
-    connection.set_busy_timeout(10_000)
+    connection.set_busy_timeout(BUSY_PATIENCE)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return connection
 

@@ -23,6 +23,8 @@ from limpet.types.entry import Entry, Payload, Tombstone
 from limpet.types.envelope import Inbound
 
 GONE = "[erased]"
+_NAMES_BLOBS = """instr(payload, CAST('"blob":' AS BLOB)) OR instr(payload, CAST('"spill":' AS BLOB))"""
+"""Whether a payload refers to a blob: all are looked through once, however many blobs are asked for."""
 _inbound = msgspec.json.Decoder(Inbound)
 
 
@@ -117,16 +119,19 @@ def delete(connection: Connection, session: str) -> None:
 
 def drop_blobs(connection: Connection, blobs: Iterable[str]) -> list[str]:
     """Forget those of `blobs` that nothing refers to any more; whose files are then to be deleted."""
-    gone: list[str] = []
-    for blob in sorted(blobs):
-        used = connection.execute(
-            "SELECT EXISTS (SELECT 1 FROM entries WHERE instr(payload, CAST(?1 AS BLOB)))"
-            " OR EXISTS (SELECT 1 FROM inbox WHERE instr(payload, CAST(?1 AS BLOB)))",
-            (blob,),
-        ).fetchone()
-        if used == (0,):
-            connection.execute("DELETE FROM blobs WHERE hash = ?", (blob,))
-            gone.append(blob)
+    left = {blob.encode(): blob for blob in blobs}
+    if not left:
+        return []
+    rows = connection.execute(
+        f"SELECT payload FROM entries WHERE {_NAMES_BLOBS} UNION ALL SELECT payload FROM inbox WHERE {_NAMES_BLOBS}"
+    )
+    for (data,) in rows:
+        assert isinstance(data, bytes)
+        for blob in [blob for blob in left if blob in data]:
+            del left[blob]
+    gone = sorted(left.values())
+    for blob in gone:
+        connection.execute("DELETE FROM blobs WHERE hash = ?", (blob,))
     return gone
 
 
