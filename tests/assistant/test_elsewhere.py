@@ -97,6 +97,11 @@ def test_results_are_trusted_as_little_as_what_they_quote(tmp_path: Path) -> Non
     asyncio.run(main())
 
 
+def test_the_question_itself_is_no_hit(tmp_path: Path) -> None:
+    (found,) = play(tmp_path, [find("giraffe"), "no"], [(KEY, "did I ever speak of a giraffe?")])
+    assert found.startswith("Nothing was found")
+
+
 def test_wrong_anchors_are_told(tmp_path: Path) -> None:
     calls = tuple(call("session_search", {"anchor": anchor}) for anchor in ("x", "s1:4", "s1:y"))
     texts = play(tmp_path, [Answer(calls=calls), "ok"], [(KEY, "go")])

@@ -45,6 +45,10 @@ class Hit(Struct, frozen=True):
     session: SessionRow
     around: tuple[Entry, ...]
 
+    @property
+    def entry(self) -> Entry:
+        return next(entry for entry in self.around if entry.seq == self.place.seq)
+
 
 def spoken(entry: Entry) -> str:
     """What an entry says, so far as it can be found; empty for one that says nothing."""
