@@ -141,6 +141,15 @@ def test_the_export_for_openclaw_is_a_tree_of_messages(home: Path, limpet: Limpe
     assert [line["label"] for line in lines if line["type"] == "label"] == ["here"]
 
 
+def test_show_leaves_out_what_was_left_behind(home: Path, limpet: Limpet) -> None:
+    talk(home, "one", "two", "/rewind 1", "three")
+    _, out, err = limpet("show", "main")
+    assert "two" not in out
+    assert "three" in out
+    assert "2 messages on other branches" in err
+    assert "two" in limpet("show", "main", "--all")[1]
+
+
 def test_fork_label_and_rewind_from_the_command_line(home: Path, limpet: Limpet) -> None:
     talk(home, "one", "two")
     code, out, _ = limpet("label", "main", "start", "--at", str(rows(home, "SELECT id FROM entries")[2][0]))

@@ -20,6 +20,7 @@ from limpet.session.branch import first_words
 from limpet.session.export import jsonl, markdown
 from limpet.session.openclaw import openclaw
 from limpet.session.search import Hit
+from limpet.session.tree import path
 from limpet.store import blobs, entries, sessions, turns, usage
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -66,17 +67,22 @@ def list_command(invocation: Invocation, *, limit: int, state: str | None, agent
 @sessions_group.command("show")
 @click.argument("session", type=WORDS, default="main")
 @click.option("--ids", is_flag=True, help="The id of every entry, for fork, rewind and erase.")
+@click.option("--all", "everything", is_flag=True, help="Also what was left behind by /rewind.")
 @click.pass_obj
-def show_command(invocation: Invocation, session: str, *, ids: bool) -> None:
-    """One conversation as people saw it."""
+def show_command(invocation: Invocation, session: str, *, ids: bool, everything: bool) -> None:
+    """One conversation as it stands."""
     with reading(invocation) as connection:
         row = find(connection, session)
         assert connection is not None
         found = entries.load(connection, row.id)
     if ids:
         say(pairs((entry.id, _with_kind(entry)) for entry in found))
-    else:
-        say(markdown(found), end="")
+        return
+    line = found if everything else path(found)
+    say(markdown(line), end="")
+    left = sum(bool(search.spoken(entry)) for entry in found) - sum(bool(search.spoken(entry)) for entry in line)
+    if left:
+        say(f"({left} messages on other branches: --all shows them.)", error=True)
 
 
 @sessions_group.command("export", short_help="Write one conversation out.")
