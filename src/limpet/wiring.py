@@ -17,8 +17,9 @@ from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
+from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.redacted import Redacted
-from limpet.assistant.services import Resets, Services
+from limpet.assistant.services import Keeping, Resets, Services
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -67,7 +68,7 @@ from limpet.tools.web_search import SearchSettings
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model
+from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model, Sessions
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.undo.copies import Copies
@@ -260,6 +261,7 @@ class ToolExtras(Struct, frozen=True):
 
     images: ImageMaker | None = None
     search: SearchSettings = SearchSettings()
+    sessions: Sessions | None = None
 
 
 PLAIN = ToolExtras()
@@ -284,7 +286,7 @@ class Toolbox:
             web=web,
             search=extras.search,
         )
-        self.full = make()
+        self.full = make(sessions=extras.sessions)
         self._tiny = make(tiny=True)
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
@@ -307,16 +309,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
     clock = SystemClock()
     async with AsyncExitStack() as stack:
-        owner = Owner(str(home.run))
-        stack.callback(owner.close)
-        with private_files():
-            store = Store.open(
-                str(home.database), process=owner.name, settings=StoreSettings(durability=settings.store.durability)
-            )
-        stack.push_async_callback(store.close)
-        await close_orphans(store, owner)
-        nudges = Nudges(owner, store)
-        stack.callback(nudges.close)
+        owner, store, nudges = await _open_state(stack, home, settings.store)
         blobs = BlobStore(str(home.blobs), store)
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
@@ -327,7 +320,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(studio.close)
         web = Web(_guard(settings.net), proxy=settings.net.proxy)
         stack.push_async_callback(web.close)
-        tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio))
+        elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+        tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio, sessions=elsewhere))
         undo = _keeper(settings.undo, home, str(workspace), clock=clock)
         stack.callback(undo.close)
         yield Services(
@@ -357,7 +351,34 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             sliding=settings.context.mode == "sliding",
             refresh_when_cold=settings.prompt.refresh_when_cold,
             undo=undo,
+            keeping=keeping(settings, home),
         )
+
+
+async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreSettings) -> tuple[Owner, Store, Nudges]:
+    """The database and this process's place at it, until `stack` ends."""
+    owner = Owner(str(home.run))
+    stack.callback(owner.close)
+    with private_files():
+        store = Store.open(
+            str(home.database), process=owner.name, settings=StoreSettings(durability=settings.durability)
+        )
+    stack.push_async_callback(store.close)
+    await close_orphans(store, owner)
+    nudges = Nudges(owner, store)
+    stack.callback(nudges.close)
+    return owner, store, nudges
+
+
+def keeping(settings: schema.Settings, home: Home) -> Keeping:
+    """How long things are kept."""
+    return Keeping(
+        sessions=settings.sessions.keep_days,
+        archives=settings.sessions.archive_days,
+        rows=settings.store.keep_days,
+        archive=str(home.archive),
+        blobs=str(home.blobs),
+    )
 
 
 async def close_orphans(store: Store, owner: Owner) -> None:
@@ -399,12 +420,13 @@ def _guard(settings: schema.NetSettings) -> Guard:
     )
 
 
-def _extras(settings: schema.Settings, home: Home, studio: Studio) -> ToolExtras:
+def _extras(settings: schema.Settings, home: Home, studio: Studio, *, sessions: Sessions) -> ToolExtras:
     search = settings.tools.web.search
     key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),
+        sessions=sessions,
     )
 
 

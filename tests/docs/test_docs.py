@@ -84,7 +84,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
-    assert {**real, "providers.<name>.headers": "{}", "models.aliases": "{}"} == defaults
+    assert {**real, "providers.<name>.headers": "{}", "models.aliases": "{}", "sessions.links": "{}"} == defaults
 
 
 def test_exit_codes_are_those_of_the_code() -> None:

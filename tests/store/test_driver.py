@@ -233,3 +233,22 @@ def test_a_failing_disk_is_a_clear_error_and_nothing_is_lost(tmp_path: Path) -> 
 
     asyncio.run(main())
     vfs.unregister()
+
+
+def test_scrubbing_empties_the_log_unless_a_reader_is_in_the_way(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store.open(str(tmp_path / "a.db"), process="p1")
+        await store.write(lambda c: put(c, "one"))
+        reader = apsw.Connection(store.path, flags=apsw.SQLITE_OPEN_READONLY)
+        reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM blobs").fetchall()
+        await store.write(lambda c: put(c, "two"))
+        assert not await store.scrub()
+        reader.close()
+        assert await store.scrub()
+        assert os.stat(f"{store.path}-wal").st_size == 0
+        assert values(store) == ["one", "two"]
+        await store.close()
+
+    asyncio.run(main())

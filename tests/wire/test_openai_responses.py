@@ -27,6 +27,12 @@ def exchange(script: list[Reply], *requests: Request, profile: Profile = PROFILE
     return asyncio.run(run())
 
 
+def test_a_fork_names_its_origin_as_the_cache_key():
+    request = msgspec.structs.replace(ask(), cache_key="origin")
+    _, seen = exchange([Reply(text=("x",))], request)
+    assert seen[0].body["prompt_cache_key"] == "origin"
+
+
 def test_the_request_stores_nothing_and_asks_for_sealed_reasoning():
     _, seen = exchange([Reply(text=("x",))], ask(tools=TOOLS, sampling=Sampling(max_tokens=5, thinking="low")))
     body = seen[0].body

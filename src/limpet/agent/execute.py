@@ -12,6 +12,7 @@ import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -21,6 +22,7 @@ from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.tools.disk import compare, discard
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
+from limpet.types.envelope import Post
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult, text_result
@@ -49,6 +51,13 @@ class PathLocks:
         self._users[path] -= 1
         if not self._users[path]:
             del self._users[path], self._locks[path]
+
+
+class Beside(NamedTuple):
+    """What a call has committed together with its result: entries of this log, messages for other conversations."""
+
+    records: list[Payload]
+    posts: list[Post]
 
 
 class Execution:
@@ -101,11 +110,11 @@ class Execution:
         """Give one call its result; whether it ends the turn."""
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
-        records: list[Payload] = []
-        result = self._redacted(self.guard.seen(call.call, await self._outcome(call, records)))
+        beside = Beside([], [])
+        result = self._redacted(self.guard.seen(call.call, await self._outcome(call, beside)))
         duration = round((self._clock.monotonic() - began) * 1000)
         result = structs.replace(result, details=structs.replace(result.details, duration=duration))
-        await self._journal.result(call, result, records)
+        await self._journal.result(call, result, records=beside.records, posts=beside.posts)
         self._emit(
             ToolEnded(
                 call=call.name, name=call.call.name, text=result.text, is_error=result.is_error, duration=duration
@@ -113,7 +122,7 @@ class Execution:
         )
         return result.ends_turn
 
-    async def _outcome(self, call: PendingCall, records: list[Payload]) -> ToolResult:
+    async def _outcome(self, call: PendingCall, beside: Beside) -> ToolResult:
         """The result of a call, whatever happens, except that the session or the disk is lost."""
         try:
             tool, bound = self._bind(call)
@@ -122,7 +131,7 @@ class Execution:
                 return known
             await self._allow(tool, bound)
             async with self._locks.holding(bound.writes):
-                return await self._run(call, tool, bound, records=records)
+                return await self._run(call, tool, bound, beside=beside)
         except ToolError as error:
             return text_result(error.present(), is_error=True)
         except (LeaseError, StoreError):
@@ -165,7 +174,7 @@ class Execution:
             if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
                 raise PolicyError(f"Not approved by the owner: {reason}")
 
-    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, records: list[Payload]) -> ToolResult:
+    async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, beside: Beside) -> ToolResult:
         async def starting(intent: FileIntent) -> None:
             await self._journal.started(call, effect=tool.effect, intent=intent)
 
@@ -174,10 +183,19 @@ class Execution:
 
         if tool.effect == "unsafe":
             await self._journal.started(call, effect=tool.effect, intent=None)
-        mine: list[Payload] = []
-        context = replace(self._context, key=call.name, starting=starting, progress=progress, record=mine.append)
+        mine = Beside([], [])
+        context = replace(
+            self._context,
+            key=call.name,
+            starting=starting,
+            progress=progress,
+            record=mine.records.append,
+            post=mine.posts.append,
+        )
         result = await bound.run(context)
-        records += mine
+        if not result.is_error:
+            beside.records.extend(mine.records)
+            beside.posts.extend(mine.posts)
         return result
 
     def _redacted(self, result: ToolResult) -> ToolResult:

@@ -17,13 +17,14 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
+from limpet.types.envelope import Post
 from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
 
 
 class MemorySession:
-    """Implements `View` and `Journal`. `waiting` are messages that come in while the turn runs.
+    """Implements `View` and `Journal`. `waiting` are messages that come in while the turn runs, `posts` went out.
 
     It goes on with `log`, or begins with a prompt of `system` and `tools`.
     """
@@ -33,6 +34,7 @@ class MemorySession:
     ) -> None:
         self.log = log or Log()
         self.waiting: list[str] = []
+        self.posts: list[Post] = []
         self.ended = False
         if log is None:
             self.log.extend([self.entry(PromptEntry(sections=(Section("identity", system),), tools=tuple(tools)))])
@@ -65,7 +67,10 @@ class MemorySession:
     async def started(self, call: PendingCall, *, effect: Effect, intent: FileIntent | None) -> None:
         self.add(ToolStarted(call.assistant, call.index, call.call.name, effect=effect, intent=intent))
 
-    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
+    async def result(
+        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+    ) -> None:
+        self.posts += posts
         self.add(ToolResultEntry(call.assistant, call.index, call.call.name, result=result))
         for record in records:
             self.add(record)

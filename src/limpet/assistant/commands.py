@@ -11,6 +11,7 @@ from msgspec import structs
 from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
+from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
@@ -96,6 +97,23 @@ COMMANDS = {
         ),
         Command(
             name="reload", summary="read the workspace files anew, tools included", run=session.reload, needs_lease=True
+        ),
+        Command(
+            name="rewind",
+            summary="go back to before one of your messages, or to a label; alone it lists them",
+            usage="[n|label]",
+            run=tree.rewind,
+            needs_lease=True,
+        ),
+        Command(
+            name="fork",
+            summary="copy this conversation into a new one",
+            usage="[name]",
+            run=tree.fork,
+            needs_lease=True,
+        ),
+        Command(
+            name="label", summary="name this place, to come back to", usage="[text]", run=tree.label, needs_lease=True
         ),
         Command(name="stop", summary="stop what I am doing now", run=look.stop),
         Command(name="context", summary="what the next request holds, in tokens", run=look.show_context),

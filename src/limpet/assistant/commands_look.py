@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from limpet.assistant.orders import Order, Talk
+from limpet.assistant.services import Keeping
 from limpet.llm.tokens import estimate, message_tokens
 from limpet.session import breaks
 from limpet.session.log import Log
@@ -37,8 +38,20 @@ async def status(order: Order) -> str:
             f"entries: {count}",
             f"turn: {'working' if turn else 'idle'}",
             f"used: {_tokens(spent)}",
+            f"kept: {_kept(services.keeping)}",
         ]
     )
+
+
+def _kept(keeping: Keeping) -> str:
+    """How long things are kept, in words."""
+    days = {
+        "ended conversations": keeping.sessions,
+        "archives": keeping.archives,
+        "rows of what came and went": keeping.rows,
+    }
+    limits = ", ".join(f"{what} {count} days" for what, count in days.items() if count)
+    return f"{limits}; all else for ever" if limits else "everything, for ever"
 
 
 async def show_context(order: Order) -> str:

@@ -54,7 +54,7 @@ class Conversation:
         self.key = key
         self.control: Control | None = None
         self._named = model
-        self._session = ""
+        self._state = ("", 0)
         self._log: Log | None = None
 
     async def send(self, inbound: Inbound) -> InboxRow:
@@ -144,8 +144,9 @@ class Conversation:
         store = self.services.store
         live = store.read(lambda connection: sessions.live(connection, self.key))
         session = live.id if live else ""
-        if self._log is None or session != self._session:
-            self._session, self._log = session, Log()
+        state = (session, live.erasures if live else 0)
+        if self._log is None or state != self._state:
+            self._state, self._log = state, Log(cache_key=live.cache_key if live else "")
         log = self._log
         log.extend(store.read(lambda connection: entries.load(connection, session, after=log.last_seq)))
         return log
@@ -175,7 +176,7 @@ class Conversation:
         """The user entry of an event; None for a command, which is not for the model."""
         if commands.find(row.inbound.text):
             return None
-        aims = self._log.aims if self._log is not None and self._session == session else Aims()
+        aims = self._log.aims if self._log is not None and self._state[0] == session else Aims()
         message = UserMessage(
             content=(Text(row.inbound.text), *row.inbound.images),
             runtime=self.services.prompting.runtime(row, aims.facts()),

@@ -51,7 +51,7 @@ async def close_ended(services: Services, key: str) -> int:
 
 
 async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
-    ended = Log(services.store.read(lambda connection: entries.load(connection, row.id)))
+    ended = Log(services.store.read(lambda connection: entries.load(connection, row.id)), cache_key=row.cache_key)
     if not await _save_excerpt(services, row, ended):
         await services.store.write(lambda connection: sessions.count_closing(connection, lease))
         return False

@@ -27,7 +27,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import InboxRow, Trust
+from limpet.types.envelope import InboxRow, Post, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer, Request
@@ -84,8 +84,12 @@ class TurnJournal:
         if not self.services.store.read(lambda connection: sessions.fresh(connection, self.writer.lease)):
             raise sessions.lost(self.writer.lease)
 
-    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
-        await self._append_all((_result(call, result), *records), trust=result.trust)
+    async def result(
+        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+    ) -> None:
+        await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts)
+        if posts:
+            self.services.nudges.send()
         if any(isinstance(record, GoalEntry | PlanEntry) for record in records):
             aims = self.log.aims
             goal = aims.open.text if aims.open else ""
@@ -189,10 +193,10 @@ class TurnJournal:
             for address in addresses
         )
 
-    async def _append_all(self, payloads: Sequence[Payload], *, trust: Trust) -> None:
+    async def _append_all(self, payloads: Sequence[Payload], *, trust: Trust, posts: Sequence[Post] = ()) -> None:
         now = self.services.clock.now()
         made = await self.services.store.write(
-            lambda connection: commits.result(connection, self.writer, payloads, trust=trust, now=now)
+            lambda connection: commits.result(connection, self.writer, payloads, trust=trust, now=now, posts=posts)
         )
         self.log.extend(made)
 

@@ -97,6 +97,22 @@ def no_resets(key: str, last: int, now: int) -> str:
     return ""
 
 
+class Keeping(Struct, frozen=True):
+    """How many days things are kept, 0 = for ever: ended sessions, their archives, rows of what came in and went out.
+
+    `archive` and `blobs` are the absolute paths of the folders for what is deleted and for attachments.
+    """
+
+    sessions: int = 0
+    archives: int = 0
+    rows: int = 0
+    archive: str = ""
+    blobs: str = ""
+
+
+FOR_EVER = Keeping()
+
+
 class Appointed(Struct, frozen=True):
     """The model for a purpose and how to ask it."""
 
@@ -138,6 +154,7 @@ class Services:
     sliding: bool = False
     refresh_when_cold: bool = False
     undo: Keeper | None = None
+    keeping: Keeping = FOR_EVER
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

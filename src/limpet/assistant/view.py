@@ -30,6 +30,7 @@ def next_request(log: Log, *, key: str, session: str, sampling: Sampling, tool_c
         tool_choice=tool_choice,
         sampling=sampling,
         rhythm=rhythm_of(key, log.pauses),
+        cache_key=log.cache_key,
     )
 
 

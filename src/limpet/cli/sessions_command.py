@@ -2,72 +2,111 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
-import apsw
 import click
 import msgspec
 
-from limpet.cli.database import change
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.sessions_change import CHANGES, opened
+from limpet.cli.sessions_find import find, reading
 from limpet.cli.terminal import hand_over, pairs, say
+from limpet.config.paths import find_workspace
 from limpet.errors import InputError
+from limpet.session import search
+from limpet.session.branch import first_words
 from limpet.session.export import jsonl, markdown
-from limpet.store import entries, sessions
-from limpet.store.driver import explain
-from limpet.store.migrations import MIGRATIONS
+from limpet.session.openclaw import openclaw
+from limpet.session.search import Hit
+from limpet.session.tree import path
+from limpet.store import blobs, entries, sessions, turns, usage
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
+from limpet.types.entry import Entry, UserEntry
+
+SHOWN = 240
+"""Characters of an entry that a hit shows."""
 
 
 @click.group("sessions", context_settings={"help_option_names": ["-h", "--help"]})
 def sessions_group() -> None:
-    """List, show and export conversations. Nothing here changes them."""
+    """List, search, export and change conversations.
+
+    SESSION is an id, the beginning of one, a key, or a name (default: main).
+    """
+
+
+for command in CHANGES:
+    sessions_group.add_command(command)
 
 
 @sessions_group.command("list")
 @click.option("--limit", default=50, show_default=True, help="How many, newest first.")
+@click.option("--live", "state", flag_value="live", help="Only those that go on.")
+@click.option("--ended", "state", flag_value="ended", help="Only those that have ended.")
+@click.option("--agent", type=WORDS, default="", metavar="ID", help="Only those of one agent.")
+@click.option("--key", type=WORDS, default="", metavar="TEXT", help="Only those whose key holds TEXT.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_obj
-def list_command(invocation: Invocation, limit: int, as_json: bool) -> None:
+def list_command(invocation: Invocation, *, limit: int, state: str | None, agent: str, key: str, as_json: bool) -> None:
     """The conversations, newest first."""
     with reading(invocation) as connection:
-        rows = sessions.recent(connection, limit=limit) if connection else []
+        rows = sessions.recent(connection, limit=limit, state=state or "", agent=agent, key=key) if connection else []
+        seen = [Overview.of(connection, row) for row in rows] if connection else []
     if as_json:
-        for row in rows:
-            hand_over(msgspec.json.encode({name: getattr(row, name) for name in row.__struct_fields__}).decode() + "\n")
-    elif rows:
-        say(pairs((row.id, _line(row)) for row in rows))
+        for row in seen:
+            hand_over(msgspec.json.encode(row).decode() + "\n")
+    elif seen:
+        say(pairs((row.id, row.line()) for row in seen))
     else:
-        say("There is no conversation yet.")
+        say("There is no conversation yet." if not (state or agent or key) else "There is no such conversation.")
 
 
 @sessions_group.command("show")
 @click.argument("session", type=WORDS, default="main")
+@click.option("--ids", is_flag=True, help="The id of every entry, for fork, rewind and erase.")
+@click.option("--all", "everything", is_flag=True, help="Also what was left behind by /rewind.")
 @click.pass_obj
-def show_command(invocation: Invocation, session: str) -> None:
-    """One conversation as people saw it. SESSION is an id, the beginning of one, a key, or a name (default: main)."""
-    with reading(invocation) as connection:
-        row = find(connection, session)
-        assert connection is not None
-        say(markdown(entries.load(connection, row.id)), end="")
-
-
-@sessions_group.command("export", short_help="Write one conversation out.")
-@click.argument("session", type=WORDS, default="main")
-@click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the terminal.")
-@click.pass_obj
-def export_command(invocation: Invocation, *, session: str, form: str, output: Path | None) -> None:
-    """Write one conversation out: Markdown for people, or every entry as a line of JSON."""
+def show_command(invocation: Invocation, session: str, *, ids: bool, everything: bool) -> None:
+    """One conversation as it stands."""
     with reading(invocation) as connection:
         row = find(connection, session)
         assert connection is not None
         found = entries.load(connection, row.id)
-    text = markdown(found) if form == "markdown" else jsonl(found)
+    if ids:
+        say(pairs((entry.id, _with_kind(entry)) for entry in found))
+        return
+    line = found if everything else path(found)
+    say(markdown(line), end="")
+    left = sum(bool(search.spoken(entry)) for entry in found) - sum(bool(search.spoken(entry)) for entry in line)
+    if left:
+        say(f"({left} messages on other branches: --all shows them.)", error=True)
+
+
+@sessions_group.command("export", short_help="Write one conversation out.")
+@click.argument("session", type=WORDS, default="main")
+@click.option(
+    "--format", "form", type=click.Choice(["markdown", "jsonl", "openclaw"]), default="markdown", show_default=True
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A file instead of the terminal.")
+@click.pass_obj
+def export_command(invocation: Invocation, *, session: str, form: str, output: Path | None) -> None:
+    """Write one conversation out: Markdown for people, every entry as a line of JSON, or OpenClaw's and Pi's tree."""
+    with reading(invocation) as connection:
+        row = find(connection, session)
+        assert connection is not None
+        found = entries.load(connection, row.id)
+    match form:
+        case "jsonl":
+            text = jsonl(found)
+        case "openclaw":
+            home = invocation.home()
+            folder = find_workspace(invocation.settings().settings.agent.workspace, home)
+            text = openclaw(row, found, folder=str(folder), read=lambda blob: blobs.read(str(home.blobs), blob))
+        case _:
+            text = markdown(found)
     if output is None:
         hand_over(text)
         return
@@ -77,50 +116,109 @@ def export_command(invocation: Invocation, *, session: str, form: str, output: P
         raise InputError(f"{output} cannot be written: {error.strerror}.") from None
 
 
-@contextmanager
-def reading(invocation: Invocation) -> Generator[Connection | None]:
-    """The database of the home, read-only; None when there is none yet. Raises `StoreError`.
-
-    One of an older version is brought up to date first.
-    """
-    path = invocation.home().database
-    if not path.exists():
-        yield None
-        return
-    try:
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        connection.set_busy_timeout(10_000)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    except apsw.Error as error:
-        raise explain(error, str(path)) from error
-    try:
-        if 0 < _version(connection) < len(MIGRATIONS):
-            change(invocation.home(), _version)
-        yield connection
-    except apsw.Error as error:
-        raise explain(error, str(path)) from error
-    finally:
-        connection.close()
+@sessions_group.command("search")
+@click.argument("words", type=WORDS, nargs=-1, required=True)
+@click.option("--session", type=WORDS, default="", metavar="SESSION", help="Only in one conversation.")
+@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many, best first.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+@click.pass_obj
+def search_command(invocation: Invocation, *, words: tuple[str, ...], session: str, limit: int, as_json: bool) -> None:
+    """Where WORDS were said, with what stands around: all of them, or where that is nowhere any of them."""
+    wanted = " ".join(words)
+    with reading(invocation) as connection:
+        within = [find(connection, session).id] if session else None
+    hits = asyncio.run(_search(invocation, wanted, within, limit=limit)) if connection is not None else []
+    if as_json:
+        for hit in hits:
+            hand_over(msgspec.json.encode(_as_json(hit)).decode() + "\n")
+    elif hits:
+        say("\n\n".join(_as_text(hit, wanted) for hit in hits))
+    else:
+        say("Nothing was found.")
 
 
-def _version(connection: Connection) -> int:
-    return msgspec.convert(connection.execute("PRAGMA user_version").fetchone(), tuple[int])[0]
+async def _search(invocation: Invocation, words: str, within: list[str] | None, *, limit: int) -> list[Hit]:
+    async with opened(invocation) as services:
+        while await services.store.write(search.fill):
+            pass
+        return services.store.read(lambda connection: search.search(connection, words, within=within, limit=limit))
 
 
-def find(connection: Connection | None, name: str) -> SessionRow:
-    """The session that `name` means. Raises `InputError`."""
-    if connection is not None:
-        for key in (name, f"agent:main:{name}", f"agent:main:cli:{name}"):
-            if row := sessions.live(connection, key):
-                return row
-        found = [row for row in sessions.recent(connection, limit=1_000_000) if row.id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise InputError(f"{name} is the beginning of {len(found)} sessions.", hint="Give more of the id.")
-    raise InputError(f"There is no session {name}.", hint="`limpet sessions list` shows them.")
+class Overview(msgspec.Struct, frozen=True):
+    """One conversation in the list. Times are UTC ms, `cost` micro-dollars where it is known."""
+
+    id: str
+    key: str
+    agent: str
+    title: str
+    model: str
+    parent: str
+    turns: int
+    cost: int | None
+    created: int
+    updated: int
+    ended: int | None
+    end_reason: str
+    summary: str
+
+    @classmethod
+    def of(cls, connection: Connection, row: SessionRow) -> Overview:
+        first = entries.first(connection, row.id, "user")
+        return cls(
+            id=row.id,
+            key=row.key,
+            agent=row.agent,
+            title=row.title or (first_words(first) if first else ""),
+            model=row.model,
+            parent=row.parent,
+            turns=turns.count(connection, row.id),
+            cost=usage.of_session(connection, row.id).cost,
+            created=row.created,
+            updated=row.updated,
+            ended=row.ended,
+            end_reason=row.end_reason,
+            summary=row.summary,
+        )
+
+    def line(self) -> str:
+        state = f"ended ({self.end_reason})" if self.ended else "live"
+        count = f"{self.turns} turn{'' if self.turns == 1 else 's'}"
+        cost = f"${self.cost / 1e6:.2f}" if self.cost is not None else ""
+        origin = f"fork of {self.parent}" if self.parent else ""
+        parts = [_when(self.updated), self.key, state, count, cost, self.model, origin]
+        return "  ".join(part for part in parts if part) + (f"\n{self.title}" if self.title else "")
 
 
-def _line(row: SessionRow) -> str:
-    state = f"ended ({row.end_reason})" if row.ended else "live"
-    return f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(row.updated / 1000))}  {row.key}  {state}"
+def _as_json(hit: Hit) -> dict[str, object]:
+    return {
+        "session": hit.place.session,
+        "key": hit.session.key,
+        "seq": hit.place.seq,
+        "anchor": hit.place.anchor,
+        "around": [
+            {"seq": one.seq, "id": one.id, "at": one.at, "who": search.who(one), "text": search.spoken(one)}
+            for one in hit.around
+        ],
+    }
+
+
+def _as_text(hit: Hit, words: str) -> str:
+    lines = [f"{_when(hit.around[0].at)}  {hit.session.key}  {hit.place.session}"]
+    for one in hit.around:
+        mark = ">" if one.seq == hit.place.seq else " "
+        lines.append(f"{mark} {search.who(one)}: {search.about(search.spoken(one), words, length=SHOWN)}")
+    return "\n".join(lines)
+
+
+def _with_kind(entry: Entry) -> str:
+    kind = entry.payload.__struct_config__.tag
+    words = (
+        first_words(entry)
+        if isinstance(entry.payload, UserEntry)
+        else search.about(search.spoken(entry), "", length=60)
+    )
+    return f"{kind}{' (erased)' if entry.erased else ''}  {words}".rstrip()
+
+
+def _when(at: int) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
-from limpet.assistant import ending
+from limpet.assistant import ending, keeping
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.cli.deliver import deliver
@@ -58,6 +58,7 @@ class Talk:
     async def tidy(self) -> None:
         """Write what ended conversations still owe. Nobody waits for it; ended early, the next start does it."""
         await ending.close_ended(self.services, self.conversation.key)
+        await keeping.once_a_day(self.services)
 
     @asynccontextmanager
     async def tidying(self) -> AsyncGenerator[Callable[[], None]]:

@@ -39,6 +39,10 @@ class Home(Struct, frozen=True):
         return self.root / "logs"
 
     @property
+    def archive(self) -> Path:
+        return self.root / "archive"
+
+    @property
     def workspace(self) -> Path:
         return self.root / "workspace"
 

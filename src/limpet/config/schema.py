@@ -11,6 +11,7 @@ CURRENT_VERSION = 1
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Amount = Annotated[float, Meta(gt=0)]
+Days = Annotated[int, Meta(ge=0)]
 Money = Annotated[float, Meta(ge=0)]
 Tokens = Annotated[int, Meta(ge=0)]
 Address = Annotated[
@@ -203,9 +204,13 @@ class NetSettings(Struct, frozen=True):
 
 
 class StoreSettings(Struct, frozen=True):
-    """`full`: each commit is on the disk before anything else happens. `normal`: a power cut may cost the last."""
+    """`full`: each commit is on the disk before anything else happens. `normal`: a power cut may cost the last.
+
+    `keep_days` is how long rows of what came in and went out stay after they are done with, 0 = for ever.
+    """
 
     durability: Literal["full", "normal"] = "full"
+    keep_days: Days = 90
 
 
 class UndoSettings(Struct, frozen=True):
@@ -238,10 +243,20 @@ SessionKind = Literal["main", "cli", "web", "api", "direct", "group", "thread", 
 
 
 class SessionsSettings(Struct, frozen=True):
-    """`reset` is for all conversations, `reset_by_kind` for those of one kind, which it replaces as a whole."""
+    """`reset` is for all conversations, `reset_by_kind` for those of one kind, which it replaces as a whole.
+
+    `scope` says which direct chats share a conversation, `links` which accounts are one person. `keep_days` and
+    `archive_days` count from the end of a conversation and from its archiving, 0 = for ever. `visibility` is which
+    other conversations the agent may look into and speak to.
+    """
 
     reset: ResetSettings = ResetSettings()
     reset_by_kind: dict[SessionKind, ResetSettings] = field(default_factory=dict[SessionKind, ResetSettings])
+    scope: Literal["main", "peer", "channel-peer", "account-channel-peer"] = "channel-peer"
+    links: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    keep_days: Days = 0
+    archive_days: Days = 0
+    visibility: Literal["self", "tree", "agent", "all"] = "agent"
 
 
 class ContextSettings(Struct, frozen=True):

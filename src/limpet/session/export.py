@@ -35,22 +35,21 @@ def markdown(entries: Iterable[Entry]) -> str:
 
 
 def jsonl(entries: Iterable[Entry]) -> str:
-    """One JSON object per line and entry, in order; nothing left out."""
-    return "".join(
-        msgspec.json.encode(
-            {
-                "seq": entry.seq,
-                "id": entry.id,
-                "parent": entry.parent,
-                "at": entry.at,
-                "turn": entry.turn,
-                "trust": entry.trust,
-                "payload": msgspec.Raw(encode_payload(entry.payload)),
-            }
-        ).decode()
-        + "\n"
-        for entry in entries
-    )
+    """One JSON object per line and entry, in order; nothing left out. `erased` is the hash of what stood there."""
+    return "".join(msgspec.json.encode(_fields(entry)).decode() + "\n" for entry in entries)
+
+
+def _fields(entry: Entry) -> dict[str, object]:
+    fields: dict[str, object] = {
+        "seq": entry.seq,
+        "id": entry.id,
+        "parent": entry.parent,
+        "at": entry.at,
+        "turn": entry.turn,
+        "trust": entry.trust,
+        "payload": msgspec.Raw(encode_payload(entry.payload)),
+    }
+    return fields | {"erased": entry.erased} if entry.erased else fields
 
 
 def _section(entry: Entry) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
 from limpet.errors import InputError
@@ -11,6 +13,7 @@ from limpet.types.envelope import Address
 Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
 """How direct chats share sessions: all one, by person, by person and channel (default), also by account."""
 
+NO_LINKS: Mapping[str, Sequence[str]] = MappingProxyType({})
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -39,6 +42,12 @@ def cli(agent: str, name: str) -> str:
     return f"agent:{agent}:cli:{name}"
 
 
+def name_of(key: str) -> str:
+    """The name under which a terminal opens the session `key`: that of `cli`, else the key itself."""
+    parts = key.split(":")
+    return parts[-1] if len(parts) > 2 and parts[2] in ("cli", "main") else key
+
+
 def direct(agent: str, address: Address, peer: str, *, scope: Scope = "channel-peer") -> str:
     """A chat of one person with the agent."""
     match scope:
@@ -50,6 +59,28 @@ def direct(agent: str, address: Address, peer: str, *, scope: Scope = "channel-p
             return f"agent:{agent}:{address.channel}:direct:{peer}"
         case "account-channel-peer":
             return f"agent:{agent}:{address.channel}:{address.account}:direct:{peer}"
+
+
+def person(address: Address, sender: str, links: Mapping[str, Sequence[str]]) -> str:
+    """Who `sender` is: the name under which `links` lists the account (`channel:id`, or the id alone), else the id.
+
+    Ids are compared as they are: on some platforms two that differ only in case are two people.
+    """
+    accounts = (f"{address.channel}:{sender}", sender)
+    return next((name for name, known in links.items() if any(one in accounts for one in known)), sender)
+
+
+def for_event(
+    agent: str,
+    address: Address,
+    sender: str,
+    *,
+    in_group: bool,
+    scope: Scope = "channel-peer",
+    links: Mapping[str, Sequence[str]] = NO_LINKS,
+) -> str:
+    """The session of what `sender` says at `address`, in a group or alone with the agent."""
+    return group(agent, address) if in_group else direct(agent, address, person(address, sender, links), scope=scope)
 
 
 def group(agent: str, address: Address) -> str:

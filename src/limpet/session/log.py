@@ -41,9 +41,11 @@ class Log:
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
     count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
     a person went on, `aims` are goal and plan. `tainted`: what strangers wrote is in it, or in a summary of it.
+    `cache_key` is the name under which providers keep its beginning, where that is not the session's own.
     """
 
-    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, entries: Iterable[Entry] = (), *, cache_key: str = "") -> None:
+        self.cache_key = cache_key
         self.entries: list[Entry] = []
         self.prompt: PromptEntry | None = None
         self.model = ""

@@ -16,11 +16,16 @@ def next_leaf(leaf: str, entry: Entry) -> str:
 
 def path(entries: Iterable[Entry]) -> list[Entry]:
     """The entries from the root to the leaf, in that order. An entry whose parent is missing is a root."""
-    known: dict[str, Entry] = {}
+    log = list(entries)
     leaf = ""
-    for entry in entries:
-        known[entry.id] = entry
+    for entry in log:
         leaf = next_leaf(leaf, entry)
+    return line_to(log, leaf)
+
+
+def line_to(entries: Iterable[Entry], leaf: str) -> list[Entry]:
+    """The entries from the root to the entry `leaf`."""
+    known = {entry.id: entry for entry in entries}
     found: list[Entry] = []
     while leaf in known:
         found.append(known.pop(leaf))

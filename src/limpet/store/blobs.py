@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Iterable
 
 from limpet.errors import StoreError
 from limpet.store.driver import Store
@@ -25,8 +27,7 @@ class BlobStore:
         return path
 
     def get(self, blob: str) -> bytes:
-        with open(self._place(blob), "rb") as file:
-            return file.read()
+        return read(self._root, blob)
 
     async def put(self, data: bytes) -> str:
         """Keep `data`: the file is on disk before its row. Raises `StoreError`."""
@@ -46,9 +47,26 @@ class BlobStore:
         return blob
 
     def _place(self, blob: str) -> str:
-        if len(blob) != 64 or not blob.isalnum():
-            raise FileNotFoundError(blob)
-        return os.path.join(self._root, blob[:2], blob)
+        return _place(self._root, blob)
+
+
+def read(root: str, blob: str) -> bytes:
+    """The bytes of a blob in the directory `root`. Raises `FileNotFoundError`."""
+    with open(_place(root, blob), "rb") as file:
+        return file.read()
+
+
+def remove(root: str, blobs: Iterable[str]) -> None:
+    """Delete the files of blobs whose rows are gone."""
+    for blob in blobs:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(_place(root, blob))
+
+
+def _place(root: str, blob: str) -> str:
+    if len(blob) != 64 or not blob.isalnum():
+        raise FileNotFoundError(blob)
+    return os.path.join(root, blob[:2], blob)
 
 
 def _write(path: str, data: bytes) -> None:

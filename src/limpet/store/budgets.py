@@ -11,7 +11,10 @@ from limpet.store.sql import Connection, Value
 
 WARN_AT = 0.8
 """Share of a budget at which the owner is warned, once a day and process."""
-_OF_AGENT = "session IN (SELECT id FROM sessions WHERE agent = (SELECT agent FROM sessions WHERE id = ?))"
+_OF_AGENT = (
+    "session IN (SELECT id FROM sessions WHERE agent = (SELECT agent FROM sessions WHERE id = ?2)"
+    " UNION ALL SELECT session FROM removals WHERE agent = (SELECT agent FROM sessions WHERE id = ?2))"
+)
 
 
 class Budgets(Struct, frozen=True):
@@ -46,7 +49,7 @@ class Gauge:
             spent = _committed(connection, "at >= ?", (today,))
             warnings += self._hold("the day", budgets.day, spent, at_most=at_most, today=today)
         if budgets.agent_day:
-            spent = _committed(connection, f"at >= ? AND {_OF_AGENT}", (today, session))
+            spent = _committed(connection, f"at >= ?1 AND {_OF_AGENT}", (today, session))
             warnings += self._hold("this agent's day", budgets.agent_day, spent, at_most=at_most, today=today)
         return warnings
 

@@ -29,7 +29,7 @@ from limpet.types.entry import (
     UndoPoint,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Trust
+from limpet.types.envelope import InboxRow, Post, Trust
 
 Render = Callable[[InboxRow], UserEntry | None]
 """Makes the user entry of an event; None when it is not for the model (a command), which ends the taking."""
@@ -112,9 +112,17 @@ def started(connection: Connection, writer: TurnWriter, payload: ToolStarted | U
 
 
 def result(
-    connection: Connection, writer: TurnWriter, payloads: Sequence[Payload], *, trust: Trust, now: int
+    connection: Connection,
+    writer: TurnWriter,
+    payloads: Sequence[Payload],
+    *,
+    trust: Trust,
+    now: int,
+    posts: Sequence[Post] = (),
 ) -> list[Entry]:
-    """Commit 4, second half: the outcome, and with it what else the call put on record."""
+    """Commit 4, second half: the outcome, with what else the call put on record and says in other conversations."""
+    for post in posts:
+        inbox.receive(connection, post.key, post.inbound, now=now)
     return [
         entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
         for payload in payloads

@@ -12,6 +12,7 @@ first. Reads run on a second, read-only connection of the caller's thread and ne
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import queue
 import threading
@@ -31,6 +32,10 @@ Probe = Callable[[str], None]
 """Told of each step (`before commit`, `after commit`), so that tests can end the process right there."""
 
 GROUP_LIMIT = 256
+BUSY_PATIENCE = 10_000
+"""Milliseconds to wait for others at one statement."""
+SCRUB_PATIENCE = 300
+"""… for readers that are in the way of emptying the write-ahead log, while everybody else's writes wait."""
 CHECKPOINT_PAGES = 1000
 """Pages of 4 KiB in the WAL after which the writer thread copies them into the database."""
 
@@ -111,6 +116,7 @@ class Store:
         self._group = 0
         self._connection = _connect(path, settings)
         self._broken = False
+        self._scrub = False
         self.reader: apsw.Connection
 
     @classmethod
@@ -125,7 +131,7 @@ class Store:
                 _prepare(store._connection, settings)
                 _migrate(store._connection, path, settings.migrations)
             store.reader = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
-            store.reader.set_busy_timeout(10_000)
+            store.reader.set_busy_timeout(BUSY_PATIENCE)
             store.reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         except apsw.Error as error:
             raise explain(error, path) from error
@@ -151,6 +157,16 @@ class Store:
             future.exception()
             raise asyncio.CancelledError
         return future.result()
+
+    async def scrub(self) -> bool:
+        """Empty the write-ahead log into the database, which forgets what was overwritten. False: a reader is in the
+        way, and old pages stay in the log until the next time.
+        """
+        await self.write(self._ask_for_scrub)
+        return _wal_pages(self.path) == 0
+
+    def _ask_for_scrub(self, connection: Connection) -> None:
+        self._scrub = True
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Run `work` on the read-only connection, in the caller's thread."""
@@ -247,7 +263,13 @@ class Store:
         self._broken = False
 
     def _checkpoint(self) -> None:
-        if self.stats.groups % 64 == 0 and _wal_pages(self.path) > CHECKPOINT_PAGES:
+        if self._scrub:
+            self._scrub = False
+            self._connection.set_busy_timeout(SCRUB_PATIENCE)
+            with contextlib.suppress(apsw.BusyError):
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._connection.set_busy_timeout(BUSY_PATIENCE)
+        elif self.stats.groups % 64 == 0 and _wal_pages(self.path) > CHECKPOINT_PAGES:
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _finish(self) -> None:
@@ -262,7 +284,7 @@ class Store:
 
 def _connect(path: str, settings: StoreSettings) -> apsw.Connection:
     connection = apsw.Connection(path, vfs=settings.vfs)
-    connection.set_busy_timeout(10_000)
+    connection.set_busy_timeout(BUSY_PATIENCE)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return connection
 
@@ -271,6 +293,7 @@ def _prepare(connection: apsw.Connection, settings: StoreSettings) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA synchronous = {settings.durability}")
+    connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
 
 
 def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]) -> None:

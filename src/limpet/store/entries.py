@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import convert
 
 from limpet.store.sessions import Lease, lost
-from limpet.store.sql import Connection
+from limpet.store.sql import Connection, Value
 from limpet.types.codec import decode_payload, encode_payload
-from limpet.types.content import Opaque
-from limpet.types.entry import Entry, Label, Leaf, Payload
+from limpet.types.entry import Entry, Label, Leaf, Payload, Tombstone
 from limpet.types.envelope import Trust
 from limpet.types.ids import new_id
 
@@ -45,22 +46,53 @@ def append(
     return entry
 
 
-def load(connection: Connection, session: str, *, after: int = 0) -> list[Entry]:
-    """The entries of a session in order, those with a `seq` above `after`."""
+_COLUMNS = "session, seq, id, parent, at, turn, payload, trust"
+
+
+def load(connection: Connection, session: str, *, after: int = 0, limit: int = -1) -> list[Entry]:
+    """The entries of a session in order, those with a `seq` above `after`, at most `limit` of them."""
     rows = connection.execute(
-        "SELECT session, seq, id, parent, at, turn, payload, trust FROM entries"
-        " WHERE session = ? AND seq > ? ORDER BY seq",
-        (session, after),
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?", (session, after, limit)
     )
-    return [
-        Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=_payload(g), trust=h)  # pyright: ignore
-        for a, b, c, d, e, f, g, h in rows
-    ]
+    return list(map(_entry, rows))
 
 
-def _payload(data: object) -> Payload | Opaque:
+def load_some(connection: Connection, session: str, places: Sequence[int]) -> list[Entry]:
+    """The entries of a session at these places (`seq`), in order."""
+    wanted = ",".join(map(str, places))  # numbers, and more of them than a statement can have parameters
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND seq IN ({wanted}) ORDER BY seq", (session,)
+    )
+    return list(map(_entry, rows))
+
+
+def _entry(row: tuple[Value, ...]) -> Entry:
+    a, b, c, d, e, f, data, h = row
     assert isinstance(data, bytes)
-    return decode_payload(data)
+    payload, erased = decode_payload(data), ""
+    if isinstance(payload, Tombstone):
+        payload, erased = decode_payload(bytes(payload.rest)), payload.sha256
+    return Entry(session=a, seq=b, id=c, parent=d, at=e, turn=f, payload=payload, trust=h, erased=erased)  # pyright: ignore
+
+
+def first(connection: Connection, session: str, kind: str) -> Entry | None:
+    """The oldest entry of a kind in a session."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND kind = ? ORDER BY seq LIMIT 1", (session, kind)
+    ).fetchone()
+    return None if row is None else _entry(row)
+
+
+def trusts(connection: Connection, session: str) -> list[Trust]:
+    """How far what a session holds is trusted: each degree once."""
+    rows = connection.execute("SELECT DISTINCT trust FROM entries WHERE session = ?", (session,))
+    return [trust for (trust,) in convert(rows.fetchall(), list[tuple[Trust]])]
+
+
+def of_kind(connection: Connection, kind: str) -> list[Entry]:
+    """The entries of one kind in all sessions."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM entries WHERE kind = ? ORDER BY session, seq", (kind,))
+    return list(map(_entry, rows))
 
 
 def last_seq(connection: Connection, session: str) -> int:

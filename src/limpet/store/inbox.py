@@ -54,6 +54,14 @@ def find(connection: Connection, row: int) -> InboxRow | None:
     return None if found is None else _row(found)
 
 
+def newest(connection: Connection, key: str) -> InboxRow | None:
+    """The event of a session key that came last."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM inbox WHERE key = ? ORDER BY id DESC LIMIT 1", (key,)
+    ).fetchone()
+    return None if found is None else _row(found)
+
+
 def of_turn(connection: Connection, turn: str) -> list[InboxRow]:
     """The events that a running turn has taken, oldest first."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM inbox WHERE turn = ? AND state = 'claimed' ORDER BY id", (turn,))

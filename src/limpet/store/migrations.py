@@ -158,4 +158,29 @@ MIGRATIONS = (
     -- whether a request was cut off, so that its tokens and cost are only estimated
     ALTER TABLE usage ADD COLUMN estimated INTEGER NOT NULL DEFAULT 0;
     """,
+    """
+    -- the session with whose beginning a fork shares the provider's cache; how often something was erased in a session
+    ALTER TABLE sessions ADD COLUMN cache_key TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN erasures INTEGER NOT NULL DEFAULT 0;
+    -- up to which entry a session is in the search index
+    ALTER TABLE sessions ADD COLUMN indexed INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE spoken (id INTEGER PRIMARY KEY, session TEXT NOT NULL, seq INTEGER NOT NULL);
+    CREATE UNIQUE INDEX spoken_place ON spoken (session, seq);
+    CREATE VIRTUAL TABLE spoken_words USING fts5 (
+        words, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+    );
+    INSERT INTO spoken_words (spoken_words, rank) VALUES ('secure-delete', 1);
+    -- what was erased or deleted for good, on whose word, and why
+    CREATE TABLE removals (
+        id INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        key TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        entries INTEGER NOT NULL,
+        why TEXT NOT NULL
+    );
+    -- when something that is done now and then was done last
+    CREATE TABLE chores (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+    """,
 )

@@ -30,6 +30,8 @@ class SessionRow(Struct, frozen=True, array_like=True):
     thinking: ThinkingLevel | Literal[""]
     summary: str
     closing: int
+    cache_key: str
+    erasures: int
 
 
 class Lease(Struct, frozen=True):
@@ -42,7 +44,7 @@ class Lease(Struct, frozen=True):
 
 _COLUMNS = (
     "id, key, agent, owner, epoch, title, model, parent, created, updated, ended, end_reason, thinking, summary,"
-    " closing"
+    " closing, cache_key, erasures"
 )
 
 
@@ -58,9 +60,30 @@ def find(connection: Connection, session: str) -> SessionRow | None:
     return None if row is None else convert(row, SessionRow)
 
 
-def recent(connection: Connection, *, limit: int = 50) -> list[SessionRow]:
-    """The newest sessions, by their last entry."""
-    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC LIMIT ?", (limit,))
+def recent(
+    connection: Connection, *, limit: int = 50, state: str = "", agent: str = "", key: str = ""
+) -> list[SessionRow]:
+    """The newest sessions, by their last entry: `live` or `ended` ones, of an agent, whose key holds a text."""
+    conditions = {"live": "ended IS NULL", "ended": "ended IS NOT NULL"}
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE {conditions.get(state, 'TRUE')}"
+        " AND agent = COALESCE(NULLIF(?, ''), agent) AND instr(key, ?) ORDER BY updated DESC, id DESC LIMIT ?",
+        (agent, key, limit),
+    )
+    return [convert(row, SessionRow) for row in rows]
+
+
+def under(connection: Connection, key: str) -> list[SessionRow]:
+    """All sessions of a key, the oldest first."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE key = ? ORDER BY created, id", (key,))
+    return [convert(row, SessionRow) for row in rows]
+
+
+def ended_before(connection: Connection, moment: int) -> list[SessionRow]:
+    """The sessions that ended before a moment (UTC ms) and owe no notes, the oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE ended < ? AND closing = 0 ORDER BY ended", (moment,)
+    )
     return [convert(row, SessionRow) for row in rows]
 
 
@@ -143,6 +166,11 @@ def close(connection: Connection, lease: Lease, *, summary: str) -> None:
     """The notes of an ended session are written; this is what it was about. Gives the lease back."""
     connection.execute("UPDATE sessions SET closing = 0, summary = ? WHERE id = ?", (summary, lease.session))
     release(connection, lease)
+
+
+def owe_nothing(connection: Connection, session: str) -> None:
+    """No notes are to be written of a session any more."""
+    connection.execute("UPDATE sessions SET closing = 0 WHERE id = ?", (session,))
 
 
 def newest_ended(connection: Connection, key: str) -> SessionRow | None:

@@ -11,12 +11,14 @@ from limpet.types.usage import Usage
 
 Group = Literal["day", "agent", "model", "channel", "session"]
 
+_GONE = "(SELECT {} FROM removals WHERE removals.session = usage.session LIMIT 1)"
+"""SQL of what is known of a deleted session."""
 _KEYS: dict[Group, str] = {
     "day": "strftime('%Y-%m-%d', usage.at / 1000, 'unixepoch', ?)",
-    "agent": "COALESCE(sessions.agent, '?') || substr(?, 1, 0)",
+    "agent": f"COALESCE(sessions.agent, {_GONE.format('agent')}, '?') || substr(?, 1, 0)",
     "model": "usage.provider || '/' || usage.model || substr(?, 1, 0)",
     "channel": "COALESCE((SELECT channel FROM inbox WHERE inbox.turn = usage.turn LIMIT 1), '?') || substr(?, 1, 0)",
-    "session": "COALESCE(sessions.key, usage.session) || substr(?, 1, 0)",
+    "session": f"COALESCE(sessions.key, {_GONE.format('key')}, usage.session) || substr(?, 1, 0)",
 }
 """SQL of each group's name. All take the offset from UTC, which only the day needs."""
 

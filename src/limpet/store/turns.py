@@ -55,6 +55,12 @@ def matching(connection: Connection, start: str) -> list[TurnRow]:
     return [convert(row, TurnRow) for row in rows]
 
 
+def count(connection: Connection, session: str) -> int:
+    """How many turns a session has had."""
+    row = connection.execute("SELECT COUNT(*) FROM turns WHERE session = ?", (session,)).fetchone()
+    return convert(row, tuple[int])[0]
+
+
 def insert(connection: Connection, turn: str, session: str, *, now: int) -> None:
     connection.execute(
         "INSERT INTO turns (id, session, state, started) VALUES (?, ?, 'running', ?)", (turn, session, now)

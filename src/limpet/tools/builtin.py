@@ -13,7 +13,7 @@ from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
 from limpet.tools.web_fetch import make_web_fetch
 from limpet.tools.web_search import SearchSettings, engine_of, make_web_search
-from limpet.types.ports import ImageMaker
+from limpet.types.ports import ImageMaker, Sessions
 
 
 def builtin(
@@ -23,10 +23,11 @@ def builtin(
     images: ImageMaker | None = None,
     web: Web | None = None,
     search: SearchSettings | None = None,
+    sessions: Sessions | None = None,
     tiny: bool = False,
 ) -> tuple[FunctionTool, ...]:
     """All of them by name, `make_image` only with something that makes `images`, those for the web only with `web`
-    and something to `search` with.
+    and something to `search` with, those for other conversations with `sessions`.
 
     `tiny` tells them in the shortest words, for small windows, and leaves out those that these can do without.
     """
@@ -41,6 +42,7 @@ def builtin(
         *_pictures(images),
         *(() if tiny else (plan,)),
         read_file,
+        *_conversations(sessions),
         *_internet(web, search or SearchSettings()),
         write_file,
     )
@@ -60,3 +62,11 @@ def _internet(web: Web | None, search: SearchSettings) -> tuple[FunctionTool, ..
         return ()
     found = engine_of(search)
     return (make_web_fetch(web), *((make_web_search(web, search),) if found else ()))
+
+
+def _conversations(sessions: Sessions | None) -> tuple[FunctionTool, ...]:
+    if sessions is None:
+        return ()
+    from limpet.tools.sessions import session_tools  # not where there is no room for them
+
+    return session_tools(sessions)

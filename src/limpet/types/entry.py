@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from limpet.types.content import Opaque
 from limpet.types.envelope import Trust
@@ -178,6 +178,19 @@ class ModelChange(Struct, frozen=True, tag_field="kind", tag="model_change"):
     model: str
 
 
+class Tombstone(Struct, frozen=True, tag_field="kind", tag="tombstone"):
+    """What is stored in place of an erased payload: the SHA-256 of its stored form, when (UTC ms) and why.
+
+    `rest` is the same kind of payload without its content, so that calls keep their results and ids their targets.
+    Readers of the log are given `rest` as the payload, and the hash as `Entry.erased`.
+    """
+
+    sha256: str
+    at: int
+    why: str
+    rest: Raw
+
+
 class Label(Struct, frozen=True, tag_field="kind", tag="label"):
     target: str
     label: str
@@ -203,13 +216,17 @@ Payload = (
     | GoalEntry
     | PlanEntry
     | ModelChange
+    | Tombstone
     | Label
     | Leaf
 )
 
 
 class Entry(Struct, frozen=True, weakref=True):
-    """One line of a session's log. `at` is UTC milliseconds, for people; order is `seq`."""
+    """One line of a session's log. `at` is UTC milliseconds, for people; order is `seq`.
+
+    `erased` is the SHA-256 of what it said before the owner had it erased.
+    """
 
     session: str
     seq: int
@@ -219,3 +236,4 @@ class Entry(Struct, frozen=True, weakref=True):
     turn: str
     payload: Payload | Opaque
     trust: Trust = "owner"
+    erased: str = ""

@@ -43,6 +43,13 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     images: tuple[Image, ...] = ()
 
 
+class Post(Struct, frozen=True):
+    """A message of one conversation to another, which lives under the session key `key`."""
+
+    key: str
+    inbound: Inbound
+
+
 class InboxRow(Struct, frozen=True):
     """A stored inbound event. `key` is the session key it is for, `turn` names the turn that took it, once one did."""
 

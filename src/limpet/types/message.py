@@ -77,10 +77,10 @@ nobody talks to), never (a single question)."""
 class Request(Struct, frozen=True):
     """Everything a wire needs for one request.
 
-    `session` names the conversation: wires reuse what they encoded of its earlier messages, and providers
-    take it as a cache key. `messages` start with a user message, neighbours differ in role (several
-    `ToolMessage`s follow their assistant message), and each call has exactly one `ToolMessage`.
-    `rhythm` decides how long a provider is asked to keep the prefix.
+    `session` names the conversation: wires reuse what they encoded of its earlier messages. Providers take it as a
+    cache key, unless `cache_key` names one that it shares with others (a fork with its origin). `messages` start with
+    a user message, neighbours differ in role (several `ToolMessage`s follow their assistant message), and each call
+    has exactly one `ToolMessage`. `rhythm` decides how long a provider is asked to keep the prefix.
     """
 
     session: str
@@ -90,3 +90,4 @@ class Request(Struct, frozen=True):
     tool_choice: ToolChoice = "auto"
     sampling: Sampling = Sampling()
     rhythm: Rhythm = "slow"
+    cache_key: str = ""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
+from limpet.types.envelope import Post, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
@@ -98,8 +99,10 @@ class Journal(Protocol):
         """Log the intent to run a call, then check that the lease is fresh. Act only after this returns."""
         ...
 
-    async def result(self, call: PendingCall, result: ToolResult, records: Sequence[Payload] = ()) -> None:
-        """Log the outcome of a call, and with it what else it put on record (effect `row`)."""
+    async def result(
+        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+    ) -> None:
+        """Log the outcome of a call, and with it (effect `row`) what else it put on record and says elsewhere."""
         ...
 
     async def note(self, text: str, *, origin: str) -> None:
@@ -154,6 +157,25 @@ class Blobs(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """Called by the session tools; provided by `assistant`. All look from the conversation `session` (its id).
+
+    Texts are for the model, with the lowest trust of what they quote. Raise `ToolError`.
+    """
+
+    async def search(self, words: str, *, session: str, limit: int) -> tuple[str, Trust]:
+        """What was said in the conversations it may see; without words the newest of them."""
+        ...
+
+    async def around(self, anchor: str, *, session: str, limit: int) -> tuple[str, Trust]:
+        """What stands before and after a place that `search` has named."""
+        ...
+
+    async def post(self, to: str, text: str, *, session: str, call: str) -> Post:
+        """The message that says `text` in the conversation `to` (a key, a name or an id)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may use while it runs. `workspace` is absolute; `key` names the call for good.
@@ -161,7 +183,8 @@ class ToolContext:
     `result_limit` caps the characters of a result (DESIGN 7: 16k, 32k or 64k by window, at most 30 % of it).
     `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
     `starting` commits a file intent before the tool acts; `progress` shows people (not the model) a line.
-    `goal` gives the open goal of the session; `record` has an entry committed together with the call's result.
+    `goal` gives the open goal of the session; `record` has an entry, `post` a message for another conversation,
+    committed together with the call's result.
     """
 
     key: str
@@ -176,6 +199,7 @@ class ToolContext:
     seen: Mapping[str, str] = field(default_factory=dict[str, str])
     goal: Callable[[], GoalEntry | None] = lambda: None
     record: Callable[[Payload], None] = lambda payload: None
+    post: Callable[[Post], None] = lambda post: None
 
 
 Decision = Literal["allow", "ask", "deny"]

@@ -7,7 +7,6 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from limpet.types.content import ResultBlock, Text
-from limpet.types.envelope import Trust
 
 Effect = Literal["pure", "idempotent", "row", "file", "unsafe"]
 """What happens to a call that was interrupted (DESIGN 4): `pure` may run again, `idempotent` runs again with the
@@ -60,7 +59,7 @@ class ToolResult(Struct, frozen=True, omit_defaults=True):
     details: Details = Details()
     is_error: bool = False
     ends_turn: bool = False
-    trust: Trust = "tool"
+    trust: Literal["tool", "external"] = "tool"
 
     @property
     def text(self) -> str:

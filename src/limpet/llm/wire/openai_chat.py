@@ -72,7 +72,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         if not profile.parallel_calls:
             tail["parallel_tool_calls"] = False
     if profile.cache_key and request.session:
-        tail["prompt_cache_key"] = request.session
+        tail["prompt_cache_key"] = request.cache_key or request.session
     tail.update(_sampling(request.sampling, profile))
     if "tools" in head and profile.effort_with_tools != "free":
         tail.pop("reasoning_effort", None)

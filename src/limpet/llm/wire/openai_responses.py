@@ -54,7 +54,7 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         if not profile.parallel_calls:
             tail["parallel_tool_calls"] = False
     if profile.cache_key and request.session:
-        tail["prompt_cache_key"] = request.session[:64]
+        tail["prompt_cache_key"] = (request.cache_key or request.session)[:64]
     tail.update(_sampling(request.sampling, profile))
     return body_of(head, pieces, key="input", tail=tail, refused=profile.refused)
 
