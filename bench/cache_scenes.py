@@ -14,7 +14,6 @@ from bench.fake import Fake
 from bench.home import assistant, say, session
 from limpet.agent.limits import Limits
 from limpet.assistant.conversation import Conversation
-from limpet.cli.door import Entrance, Nobody
 from limpet.config.schema import Settings, ToolSettings, UserSettings
 from limpet.config.secrets import SecretRedactor
 from limpet.llm.prefix import PrefixCache
@@ -23,6 +22,7 @@ from limpet.llm.tokens import estimate_request
 from limpet.llm.wire import anthropic, openai_chat
 from limpet.prompt.runtime import runtime_block
 from limpet.prompt.templates import template
+from limpet.prompt.workspace import WorkspacePrompting
 from limpet.sandbox.run import Sandbox
 from limpet.session.breaks import Break, breaks
 from limpet.store import entries, sessions
@@ -39,7 +39,7 @@ from limpet.types.ports import Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.types.usage import Usage
-from limpet.wiring import Toolbox, WorkspacePrompting
+from limpet.wiring import Toolbox
 
 MORNING = 1_780_297_200_000  # 2026-06-01T07:00:00Z
 STEP = 8.0
@@ -181,10 +181,11 @@ async def stage(folder: Path, *, window: int, seed: int = 0) -> AsyncGenerator[S
         real = WorkspacePrompting(
             services.workspace,
             Settings(user=UserSettings(timezone="UTC")),
-            Entrance(emit=lambda event: None, approvals=Nobody()),
             redactor=SecretRedactor({}),
             clock=clock,
-            tools=Toolbox(sandbox, ToolSettings()),
+            tools=Toolbox(sandbox, ToolSettings()).specs,
+            conversation=True,
+            emit=lambda event: None,
         )
         scene.prompting = BenchPrompting(real, scene, [mcp_tool(number) for number in range(20)])
         endless = Limits(tokens=1_000_000_000)

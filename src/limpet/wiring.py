@@ -7,46 +7,34 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
-from limpet.assistant.redacted import Redacted
 from limpet.assistant.services import Keeping, Resets, Services
+from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.config import schema
-from limpet.config.load import Loaded
-from limpet.config.machine import start_warnings, this_machine
+from limpet.config.machine import start_warnings
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve
-from limpet.errors import LimpetError
-from limpet.llm.build import build
-from limpet.llm.choose import Choice, ProviderSettings, choose
 from limpet.llm.configured import model_settings
-from limpet.llm.failover import Candidate, Failover
-from limpet.llm.http import Deadlines, Http
-from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
-from limpet.llm.wire.service import Witness
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
-from limpet.prompt.bootstrap import WorkspaceFiles
-from limpet.prompt.folders import folder_notes
-from limpet.prompt.runtime import day_start, local_moment, runtime_block
-from limpet.prompt.sections import PromptContext
-from limpet.prompt.snapshot import build as build_prompt
-from limpet.prompt.snapshot import changed, rebuild_reason, tier_for
+from limpet.prompt.runtime import day_start, local_moment
+from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
+from limpet.prompt.workspace import WorkspacePrompting
 from limpet.sandbox.limits import Limits as CommandLimits
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
@@ -55,20 +43,15 @@ from limpet.store import usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
-from limpet.store.learned import StoredLessons
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
-from limpet.store.rests import StoredRests
-from limpet.store.traces import StoredTraces
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.web_search import SearchSettings
-from limpet.types.entry import Note, PromptEntry
-from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model, Sessions
+from limpet.types.ports import Clock, ImageMaker, Sessions
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.undo.copies import Copies
@@ -76,7 +59,7 @@ from limpet.undo.keeper import Keeper, Retention
 from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
-    from limpet.llm.media.desk import Desk
+    pass
 
 
 class SystemClock:
@@ -87,173 +70,6 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
-
-
-class ModelShelf:
-    """The `Models` of this process: each one is built when it is first asked for, and closed at the end.
-
-    One model is a `Failover` over its keys, and over the fallbacks where they may stand in for it.
-    """
-
-    def __init__(
-        self,
-        loaded: Loaded,
-        home: Home,
-        entrance: Entrance,
-        *,
-        redactor: SecretRedactor,
-        store: Store,
-        blobs: Blobs,
-        meter: Meter,
-    ) -> None:
-        self._settings = model_settings(loaded.settings, home.root, os.environ)
-        self._fallbacks = loaded.settings.models
-        self._announce = entrance.announce and not entrance.model
-        self._emit = entrance.emit
-        self._rests = StoredRests(store)
-        clock = SystemClock()
-        self._witness = Witness(StoredLessons(store, clock, redactor), StoredTraces(store, clock, redactor))
-        self._redactor = redactor
-        self._blobs = blobs
-        self._meter = meter
-        self._deadlines = _deadlines(loaded.settings.llm)
-        self._local_factor = loaded.settings.llm.local_factor
-        self._models: dict[str, Model] = {}
-
-    async def desk(self, reference: str) -> Desk:
-        """Where a model for sound or pictures is asked, with each of its keys."""
-        from limpet.llm.media.desk import Desk, Endpoint
-
-        choice = await choose(self._settings, os.environ, named=reference)
-        provider = choice.profile.provider
-        own = self._settings.providers.get(provider, ProviderSettings())
-        # The whole answer is made before its first byte comes.
-        deadlines = structs.replace(self._deadlines, first_byte=self._deadlines.total)
-        endpoints = [
-            Endpoint(choice.profile, key, Http(provider, deadlines=deadlines, headers=own.headers), credential)
-            for key, credential in _credentials(choice, own)
-        ]
-        return Desk(endpoints, meter=self._meter, rests=self._rests, clock=SystemClock(), emit=self._emit)
-
-    async def get(self, reference: str) -> Model:
-        if reference not in self._models:
-            choice = await choose(self._settings, os.environ, named=reference)
-            if self._announce and not reference:
-                self._emit(Notice(choice.reason))
-            kept = bool(reference) and not self._fallbacks.replace_chosen
-            candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
-            stand_ins = self._fallbacks.fallbacks if kept else ()
-            model = candidates[0].model
-            if len(candidates) > 1 or stand_ins:
-                model = Failover(candidates, rests=self._rests, clock=SystemClock(), stand_ins=stand_ins)
-            self._models[reference] = Redacted(model, self._redactor)
-        return self._models[reference]
-
-    async def _candidates(self, choice: Choice, fallbacks: Sequence[str]) -> list[Candidate]:
-        """The model with each of its keys, then the fallbacks with theirs."""
-        choices = [choice]
-        for reference in fallbacks:
-            try:
-                choices.append(await choose(self._settings, os.environ, named=reference))
-            except LimpetError as error:
-                self._emit(Notice(f"The fallback {reference} cannot be used: {error}", level="warning"))
-        return [candidate for one in choices for candidate in await self._with_keys(one)]
-
-    async def _with_keys(self, choice: Choice) -> list[Candidate]:
-        profile, warning = await checked(choice.profile, key=choice.key)
-        if warning:
-            self._emit(Notice(warning, level="warning"))
-        own = self._settings.providers.get(profile.provider, ProviderSettings())
-        return [
-            Candidate(
-                build(
-                    structs.replace(choice, profile=profile, key=key),
-                    blobs=self._blobs,
-                    meter=self._meter,
-                    deadlines=self._deadlines,
-                    local_factor=self._local_factor,
-                    headers=own.headers,
-                    witness=self._witness,
-                ),
-                credential,
-            )
-            for key, credential in _credentials(choice, own)
-        ]
-
-    async def close(self) -> None:
-        for model in self._models.values():
-            await model.close()
-
-
-def _credentials(choice: Choice, own: ProviderSettings) -> list[tuple[str, str]]:
-    """Each key of the choice's provider, with the name under which it rests."""
-    provider = choice.profile.provider
-    names = (provider, *(f"{provider}#{number}" for number in range(2, 2 + len(own.further_keys))))
-    return list(zip((choice.key, *own.further_keys), names, strict=True))
-
-
-class WorkspacePrompting:
-    """The `Prompting` over the files of a workspace."""
-
-    def __init__(
-        self,
-        workspace: str,
-        settings: schema.Settings,
-        entrance: Entrance,
-        *,
-        redactor: SecretRedactor,
-        clock: Clock,
-        tools: Toolbox,
-    ) -> None:
-        self._workspace = workspace
-        self._files = WorkspaceFiles(workspace)
-        self._settings = settings
-        self._conversation = entrance.conversation
-        self._emit = entrance.emit
-        self._redact = redactor.redact
-        self._clock = clock
-        self._tools = tools
-
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
-        today = local_moment(self._clock.now(), self._settings.user.timezone).date()
-        context = PromptContext(
-            workspace=self._workspace,
-            machine=this_machine(os.environ),
-            window=profile.window,
-            mode="full" if profile.tools else "none",
-            conversation=self._conversation,
-            days=(f"{today - timedelta(days=1)}", f"{today}"),
-            before=before,
-            file_cap=self._settings.prompt.file_cap,
-            total_cap=self._settings.prompt.total_cap,
-        )
-        built = build_prompt(context, self._tools.specs(profile), model=profile.reference, reason=reason)
-        for warning in built.warnings:
-            self._emit(Notice(warning, level="warning"))
-        sections = tuple(structs.replace(section, text=self._redact(section.text)) for section in built.entry.sections)
-        return structs.replace(built.entry, sections=sections)
-
-    def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
-        notes = changed(snapshot, self._files, told=told)
-        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
-
-    def folders(self, paths: Iterable[str], told: Sequence[Note]) -> list[Note]:
-        notes = folder_notes(self._files, self._workspace, paths, told=told)
-        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
-
-    def stale(self, snapshot: PromptEntry) -> str:
-        return rebuild_reason(snapshot, self._workspace)
-
-    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
-        address = row.inbound.address
-        return runtime_block(
-            self._clock.now(),
-            self._settings.user.timezone,
-            channel=address.channel,
-            chat=address.chat if address.channel != "cli" else "",
-            sender=row.inbound.sender,
-            facts=facts,
-        )
 
 
 class ToolExtras(Struct, frozen=True):
@@ -314,7 +130,19 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
         meter = _meter(settings, store, owner, clock=clock)
-        models = ModelShelf(loaded, home, entrance, redactor=redactor, store=store, blobs=blobs, meter=meter)
+        sources = Sources(
+            model_settings(settings, home.root, os.environ), os.environ, entrance.announce and not entrance.model
+        )
+        models = ModelShelf(
+            settings,
+            sources,
+            store=store,
+            blobs=blobs,
+            meter=meter,
+            clock=clock,
+            redactor=redactor,
+            emit=entrance.emit,
+        )
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
@@ -333,7 +161,13 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             clock=clock,
             models=models,
             prompting=WorkspacePrompting(
-                str(workspace), settings, entrance, redactor=redactor, clock=clock, tools=tools
+                str(workspace),
+                settings,
+                tools=tools.specs,
+                redactor=redactor,
+                clock=clock,
+                conversation=entrance.conversation,
+                emit=entrance.emit,
             ),
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
@@ -442,10 +276,6 @@ def _resets(settings: schema.Settings) -> Resets:
         return due(Reset(idle=rule.idle, daily=daily), last, now, zone=zone)
 
     return resets
-
-
-def _deadlines(settings: schema.LlmSettings) -> Deadlines:
-    return Deadlines(connect=settings.connect, first_byte=settings.first_byte, idle=settings.idle, total=settings.total)
 
 
 def _limits(settings: schema.Limits) -> Limits:

@@ -15,10 +15,10 @@ import msgspec
 import pytest
 from msgspec import Raw, structs
 
-from limpet.cli.door import Entrance, Nobody
 from limpet.config.schema import Settings, ToolSettings, UserSettings
 from limpet.config.secrets import SecretRedactor
 from limpet.prompt.templates import seed_workspace
+from limpet.prompt.workspace import WorkspacePrompting
 from limpet.sandbox.run import Sandbox
 from limpet.session.breaks import breaks
 from limpet.testing.clock import FakeClock
@@ -35,7 +35,7 @@ from limpet.testing.fakes import (
 from limpet.testing.fakes.server import FakeServer
 from limpet.types.entry import PromptEntry
 from limpet.types.profile import Profile, Wire
-from limpet.wiring import Toolbox, WorkspacePrompting
+from limpet.wiring import Toolbox
 from tests.cases.stage import Stage, stage
 
 BEFORE_TURN_1 = 1_764_583_259_000  # 2025-12-01T10:00:59Z
@@ -71,10 +71,11 @@ async def with_real_prompt(
         prompting = Reconnecting(
             str(one.workspace),
             Settings(user=UserSettings(timezone="UTC")),
-            Entrance(emit=one.trace.emit, approvals=Nobody()),
             redactor=SecretRedactor({}),
             clock=clock,
-            tools=Toolbox(sandbox, ToolSettings()),
+            tools=Toolbox(sandbox, ToolSettings()).specs,
+            conversation=True,
+            emit=one.trace.emit,
         )
         yield Stage(replace(one.services, clock=clock, prompting=prompting), one.trace), clock, prompting
 

@@ -1,0 +1,89 @@
+"""The prompt of a workspace: its snapshot, what changed since, and the runtime block of a message."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from msgspec import structs
+
+from limpet.config import schema
+from limpet.config.machine import this_machine
+from limpet.prompt.bootstrap import WorkspaceFiles
+from limpet.prompt.folders import folder_notes
+from limpet.prompt.runtime import local_moment, runtime_block
+from limpet.prompt.sections import PromptContext
+from limpet.prompt.snapshot import build, changed, rebuild_reason
+from limpet.types.entry import Note, PromptEntry
+from limpet.types.envelope import InboxRow
+from limpet.types.event import Notice
+from limpet.types.ports import Clock, Emit, Redactor
+from limpet.types.profile import Profile
+from limpet.types.tool import ToolSpec
+
+
+class WorkspacePrompting:
+    """What the assistant asks about prompts (`Prompting`), over the files of a workspace."""
+
+    def __init__(
+        self,
+        workspace: str,
+        settings: schema.Settings,
+        *,
+        tools: Callable[[Profile], tuple[ToolSpec, ...]],
+        redactor: Redactor,
+        clock: Clock,
+        conversation: bool,
+        emit: Emit,
+    ) -> None:
+        """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP)."""
+        self._workspace = workspace
+        self._files = WorkspaceFiles(workspace)
+        self._settings = settings
+        self._conversation = conversation
+        self._emit = emit
+        self._redact = redactor.redact
+        self._clock = clock
+        self._tools = tools
+
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+        today = local_moment(self._clock.now(), self._settings.user.timezone).date()
+        context = PromptContext(
+            workspace=self._workspace,
+            machine=this_machine(os.environ),
+            window=profile.window,
+            mode="full" if profile.tools else "none",
+            conversation=self._conversation,
+            days=(f"{today - timedelta(days=1)}", f"{today}"),
+            before=before,
+            file_cap=self._settings.prompt.file_cap,
+            total_cap=self._settings.prompt.total_cap,
+        )
+        built = build(context, self._tools(profile), model=profile.reference, reason=reason)
+        for warning in built.warnings:
+            self._emit(Notice(warning, level="warning"))
+        sections = tuple(structs.replace(section, text=self._redact(section.text)) for section in built.entry.sections)
+        return structs.replace(built.entry, sections=sections)
+
+    def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
+        notes = changed(snapshot, self._files, told=told)
+        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
+
+    def folders(self, paths: Iterable[str], told: Sequence[Note]) -> list[Note]:
+        notes = folder_notes(self._files, self._workspace, paths, told=told)
+        return [structs.replace(note, text=self._redact(note.text)) for note in notes]
+
+    def stale(self, snapshot: PromptEntry) -> str:
+        return rebuild_reason(snapshot, self._workspace)
+
+    def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
+        address = row.inbound.address
+        return runtime_block(
+            self._clock.now(),
+            self._settings.user.timezone,
+            channel=address.channel,
+            chat=address.chat if address.channel != "cli" else "",
+            sender=row.inbound.sender,
+            facts=facts,
+        )
