@@ -17,7 +17,7 @@ from msgspec import Struct
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
-from limpet.assistant.services import Keeping, Resets, Services
+from limpet.assistant.services import Keeping, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
@@ -126,19 +126,14 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         owner, store, nudges = await _open_state(stack, home, settings.store)
-        blobs = BlobStore(str(home.blobs), store)
         sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
         stack.push_async_callback(sandbox.close)
-        meter = _meter(settings, store, owner, clock=clock)
-        sources = Sources(
-            model_settings(settings, home.root, os.environ), os.environ, entrance.announce and not entrance.model
-        )
         models = ModelShelf(
             settings,
-            sources,
+            Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
             store=store,
-            blobs=blobs,
-            meter=meter,
+            blobs=(blobs := BlobStore(str(home.blobs), store)),
+            meter=_meter(settings, store, owner, clock=clock),
             clock=clock,
             redactor=redactor,
             emit=entrance.emit,
@@ -146,10 +141,17 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
-        web = Web(_guard(settings.net), proxy=settings.net.proxy)
-        stack.push_async_callback(web.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio, sessions=elsewhere))
+        tools = _toolbox(stack, settings, sandbox, extras=_extras(settings, home, studio, sessions=elsewhere))
+        prompting = WorkspacePrompting(
+            str(workspace),
+            settings,
+            tools=tools.specs,
+            redactor=redactor,
+            clock=clock,
+            conversation=entrance.conversation,
+            emit=entrance.emit,
+        )
         undo = _keeper(settings.undo, home, str(workspace), clock=clock)
         stack.callback(undo.close)
         yield Services(
@@ -160,15 +162,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=WorkspacePrompting(
-                str(workspace),
-                settings,
-                tools=tools.specs,
-                redactor=redactor,
-                clock=clock,
-                conversation=entrance.conversation,
-                emit=entrance.emit,
-            ),
+            prompting=prompting,
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools.full,
@@ -181,12 +175,24 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             studio=studio,
             locks=PathLocks(),
             emit=entrance.emit,
-            resets=_resets(settings),
-            sliding=settings.context.mode == "sliding",
-            refresh_when_cold=settings.prompt.refresh_when_cold,
             undo=undo,
-            keeping=keeping(settings, home),
+            rules=_rules(settings, home),
         )
+
+
+def _toolbox(stack: AsyncExitStack, settings: schema.Settings, sandbox: Sandbox, *, extras: ToolExtras) -> Toolbox:
+    web = Web(_guard(settings.net), proxy=settings.net.proxy)
+    stack.push_async_callback(web.close)
+    return Toolbox(sandbox, settings.tools, web=web, extras=extras)
+
+
+def _rules(settings: schema.Settings, home: Home) -> Rules:
+    return Rules(
+        resets=_resets(settings),
+        sliding=settings.context.mode == "sliding",
+        refresh_when_cold=settings.prompt.refresh_when_cold,
+        keeping=keeping(settings, home),
+    )
 
 
 async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreSettings) -> tuple[Owner, Store, Nudges]:

@@ -12,7 +12,7 @@ from limpet.assistant import keeping
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.ending import close_ended
 from limpet.assistant.keeping import DAY, Records
-from limpet.assistant.services import Keeping, Services
+from limpet.assistant.services import Keeping, Rules, Services
 from limpet.errors import StoreError
 from limpet.session import keep
 from limpet.store import entries, removal, sessions
@@ -22,7 +22,7 @@ from tests.assistant.room import KEY, home, said
 
 
 def kept(services: Services, folder: Path, days: Keeping) -> Services:
-    return replace(services, keeping=replace_paths(days, folder))
+    return replace(services, rules=Rules(keeping=replace_paths(days, folder)))
 
 
 def replace_paths(days: Keeping, folder: Path) -> Keeping:

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from limpet.assistant import ending, flush
 from limpet.assistant.conversation import Conversation
-from limpet.assistant.services import Services
+from limpet.assistant.services import Rules, Services
 from limpet.errors import UnreachableError
 from limpet.store import entries, sessions
 from limpet.testing.clock import FakeClock
@@ -168,7 +168,7 @@ def test_a_sliding_window_keeps_the_newest_turns_and_asks_for_nothing(tmp_path: 
 
     async def main() -> None:
         async with home(tmp_path, model) as (services, _):
-            services = replace(services, sliding=True)
+            services = replace(services, rules=Rules(sliding=True))
             talk = Conversation(services, KEY)
             for number in range(30):
                 await talk.send(said(f"question {number}"))

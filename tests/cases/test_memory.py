@@ -9,6 +9,7 @@ from datetime import UTC
 from pathlib import Path
 
 from limpet.assistant import ending
+from limpet.assistant.services import Rules
 from limpet.session.resets import Reset, due
 from limpet.testing.clock import FakeClock
 from limpet.testing.fakes import FakeOpenAI, Reply, Seen
@@ -100,7 +101,7 @@ def test_c31_on_a_daily_reset(tmp_path: Path) -> None:
         def resets(key: str, last: int, now: int) -> str:
             return due(Reset(daily=4), last, now, zone=UTC)
 
-        one.talk.services = replace(one.services, resets=resets)
+        one.talk.services = replace(one.services, rules=Rules(resets=resets))
         await one.say(f"story {number}")
         clock.advance(24 * 3600)
         await one.say("good morning")

@@ -107,7 +107,7 @@ def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload]
 def _over(services: Services, key: str) -> tuple[str, str]:
     """The live session that is to end before the message that waits, and why; empty when it goes on."""
     live = services.store.read(lambda connection: sessions.live(connection, key))
-    if live is None or not (reason := services.resets(key, live.updated, services.clock.now())):
+    if live is None or not (reason := services.rules.resets(key, live.updated, services.clock.now())):
         return "", ""
     ends = services.store.read(lambda connection: _may_end(connection, live.id, key=key))
     return (live.id, reason) if ends else ("", "")
@@ -138,6 +138,6 @@ def _snapshot_reason(services: Services, key: str, log: Log, *, profile: Profile
         return "new session"
     if log.prompt.model != profile.reference:
         return f"model is now {profile.reference}"
-    if services.refresh_when_cold and is_cold(log, profile, services.clock.now(), key=key):
+    if services.rules.refresh_when_cold and is_cold(log, profile, services.clock.now(), key=key):
         return "files changed while the cache was cold" if services.prompting.changes(log.prompt, log.told) else ""
     return services.prompting.stale(log.prompt)

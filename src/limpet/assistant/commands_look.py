@@ -38,7 +38,7 @@ async def status(order: Order) -> str:
             f"entries: {count}",
             f"turn: {'working' if turn else 'idle'}",
             f"used: {_tokens(spent)}",
-            f"kept: {_kept(services.keeping)}",
+            f"kept: {_kept(services.rules.keeping)}",
         ]
     )
 

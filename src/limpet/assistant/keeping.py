@@ -43,7 +43,7 @@ async def once_a_day(services: Services) -> None:
 
     A boundary: what goes wrong is logged, nobody waits for this.
     """
-    keeping, now = services.keeping, services.clock.now()
+    keeping, now = services.rules.keeping, services.clock.now()
     if not (keeping.sessions or keeping.archives or keeping.rows):
         return
     if not services.store.read(lambda connection: removal.due(connection, "keeping", now=now, every=DAY)):

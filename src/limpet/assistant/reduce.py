@@ -146,7 +146,7 @@ class Reducer:
         parts = self._parts(self._room.keep >> harder)
         if parts is None:
             return await self._clear_results()
-        if self._services.sliding:
+        if self._services.rules.sliding:
             await self._write([Compaction(summary="", first_kept=parts.kept[0].id, how="window")], trust="owner")
             return True
         summary, error = "", self._no_digest(harder)
@@ -168,7 +168,7 @@ class Reducer:
     def _parts(self, keep: int) -> _Parts | None:
         """The visible log in two; None when there is no place to cut it."""
         previous, visible = self._log.visible()
-        place = cut(visible, keep, weigh=self._weigh, turns=self._services.sliding)
+        place = cut(visible, keep, weigh=self._weigh, turns=self._services.rules.sliding)
         if place == 0:
             return None
         return _Parts(visible[:place], visible[place:], previous, _newest_compaction(visible))

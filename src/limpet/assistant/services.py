@@ -113,6 +113,19 @@ class Keeping(Struct, frozen=True):
 FOR_EVER = Keeping()
 
 
+class Rules(Struct, frozen=True):
+    """The owner's rules for conversations: when they begin anew by themselves (`resets`), how long things are kept.
+
+    `sliding`: a full window drops the oldest turns instead of summarising them. `refresh_when_cold`: changed files make
+    a new prompt once the provider's cache has expired.
+    """
+
+    resets: Resets = no_resets
+    keeping: Keeping = FOR_EVER
+    sliding: bool = False
+    refresh_when_cold: bool = False
+
+
 class Appointed(Struct, frozen=True):
     """The model for a purpose and how to ask it."""
 
@@ -123,12 +136,7 @@ class Appointed(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`workspace` is an absolute path, `tools` are in the order the model is given them.
-
-    `resets` are the rules by which conversations begin anew. `sliding`: a full window drops the oldest turns instead
-    of summarising them. `refresh_when_cold`: changed files make a new prompt once the provider's cache has expired.
-    `undo` keeps what turns change.
-    """
+    """`workspace` is an absolute path, `tools` are in the order the model is given them, `undo` keeps what turns change."""
 
     agent: str
     workspace: str
@@ -150,11 +158,8 @@ class Services:
     studio: Studio
     locks: PathLocks
     emit: Emit
-    resets: Resets = no_resets
-    sliding: bool = False
-    refresh_when_cold: bool = False
     undo: Keeper | None = None
-    keeping: Keeping = FOR_EVER
+    rules: Rules = Rules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

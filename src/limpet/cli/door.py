@@ -28,6 +28,11 @@ class Entrance(Struct, frozen=True):
     conversation: bool = True
     announce: bool = True
 
+    @property
+    def announces(self) -> bool:
+        """Whether the model that is used unasked is said."""
+        return self.announce and not self.model
+
 
 class Opener(Protocol):
     """Builds the services of this process and ends them again; provided by `wiring`."""

@@ -117,8 +117,8 @@ def delete_command(invocation: Invocation, *, session: str, yes: bool, no_archiv
 
     async def main() -> str:
         async with opened(invocation) as services:
-            folder = "" if no_archive else services.keeping.archive
-            records = Records(services.store, services.owner, services.keeping.blobs, folder)
+            folder = "" if no_archive else services.rules.keeping.archive
+            records = Records(services.store, services.owner, services.rules.keeping.blobs, folder)
             path, removed = await keeping.delete(records, row, now=services.clock.now(), why="deleted by the owner")
             await keeping.sweep(services.store)
             kept = f"Its archive is {path}." if path else "No copy was kept."
@@ -150,7 +150,7 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
             removed = await services.store.write(
                 lambda connection: erase.erase(connection, row.id, name, owner=services.owner, now=now)
             )
-            blobs.remove(services.keeping.blobs, removed.blobs)
+            blobs.remove(services.rules.keeping.blobs, removed.blobs)
             scrubbed = await services.store.scrub()
             return _report(removed, row, scrubbed=scrubbed, workspace=services.workspace, home=invocation.home().root)
 
@@ -166,13 +166,15 @@ def prune_command(invocation: Invocation, *, dry_run: bool) -> None:
     async def main() -> list[str]:
         async with opened(invocation) as services:
             now = services.clock.now()
-            found = services.store.read(lambda connection: keeping.due(connection, services.keeping, now=now))
+            found = services.store.read(lambda connection: keeping.due(connection, services.rules.keeping, now=now))
             lines = [f"{row.id}  {row.key}  ended ({row.end_reason})" for row in found.sessions]
             lines += [str(path) for path in found.archives]
             if dry_run:
                 return [*lines, f"{len(lines)} would go."]
-            records = Records(services.store, services.owner, services.keeping.blobs, services.keeping.archive)
-            gone = await keeping.prune(records, services.keeping, now=now)
+            records = Records(
+                services.store, services.owner, services.rules.keeping.blobs, services.rules.keeping.archive
+            )
+            gone = await keeping.prune(records, services.rules.keeping, now=now)
             return [*lines, f"{gone} gone."]
 
     say("\n".join(asyncio.run(main())))
