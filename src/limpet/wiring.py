@@ -126,8 +126,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         owner, store, nudges = await _open_state(stack, home, settings.store)
-        sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
-        stack.push_async_callback(sandbox.close)
+        sandbox = _sandbox(stack, settings, home)
         models = ModelShelf(
             settings,
             Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
@@ -152,8 +151,6 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             conversation=entrance.conversation,
             emit=entrance.emit,
         )
-        undo = _keeper(settings.undo, home, str(workspace), clock=clock)
-        stack.callback(undo.close)
         yield Services(
             agent=entrance.agent,
             workspace=str(workspace),
@@ -175,9 +172,15 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             studio=studio,
             locks=PathLocks(),
             emit=entrance.emit,
-            undo=undo,
+            undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
+
+
+def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sandbox:
+    sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
+    stack.push_async_callback(sandbox.close)
+    return sandbox
 
 
 def _toolbox(stack: AsyncExitStack, settings: schema.Settings, sandbox: Sandbox, *, extras: ToolExtras) -> Toolbox:
@@ -227,16 +230,18 @@ async def close_orphans(store: Store, owner: Owner) -> None:
         await store.write(lambda connection, process=process: usage.close_orphans(connection, process))
 
 
-def _keeper(settings: schema.UndoSettings, home: Home, workspace: str, *, clock: Clock) -> Keeper:
+def _keeper(stack: AsyncExitStack, settings: schema.UndoSettings, home: Home, *, workspace: str) -> Keeper:
     million = 1_000_000
-    return Keeper(
+    keeper = Keeper(
         Copies(str(home.undo)),
         workspace,
-        clock=clock,
+        clock=SystemClock(),
         hidden=(str(home.root),),
         limits=UndoLimits(file=settings.file_mb * million, total=settings.turn_mb * million),
         retention=Retention(days=settings.days, total=settings.total_mb * million),
     )
+    stack.callback(keeper.close)
+    return keeper
 
 
 def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:

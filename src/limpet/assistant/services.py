@@ -136,7 +136,7 @@ class Appointed(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """`workspace` is an absolute path, `tools` are in the order the model is given them, `undo` keeps what turns change."""
+    """`workspace` is an absolute path, `tools` are in the order the model is told, `undo` keeps what turns change."""
 
     agent: str
     workspace: str
