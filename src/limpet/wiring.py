@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -51,7 +52,7 @@ from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
-from limpet.types.ports import Clock, ImageMaker, Sessions
+from limpet.types.ports import Clock, Emit, ImageMaker, Sessions
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.undo.copies import Copies
@@ -117,11 +118,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
     loaded, home = invocation.settings(), invocation.home()
     settings = loaded.settings
-    prepare_home(home)
-    for warning in start_warnings(home.root, os.environ):
-        entrance.emit(Notice(warning, level="warning"))
-    workspace = find_workspace(settings.agent.workspace, home)
-    seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
+    workspace = _prepare(settings, home, emit=entrance.emit)
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -196,6 +193,16 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
         refresh_when_cold=settings.prompt.refresh_when_cold,
         keeping=keeping(settings, home),
     )
+
+
+def _prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
+    """The home as it has to be, what is odd about it told; gives the workspace."""
+    prepare_home(home)
+    for warning in start_warnings(home.root, os.environ):
+        emit(Notice(warning, level="warning"))
+    workspace = find_workspace(settings.agent.workspace, home)
+    seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))
+    return workspace
 
 
 async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreSettings) -> tuple[Owner, Store, Nudges]:
