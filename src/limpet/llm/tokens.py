@@ -88,6 +88,8 @@ class RunningEstimate:
     def __init__(self, *, sessions: int = 64) -> None:
         self._most = sessions
         self._known: dict[str, tuple[tuple[Message, ...], int]] = {}
+        self._head: tuple[str, tuple[ToolSpec, ...]] = ("", ())
+        self._head_tokens = _fixed("", ())
 
     def request(self, request: Request, *, factor: float = 1.0) -> int:
         known, tokens = self._known.pop(request.session, ((), 0))
@@ -98,7 +100,15 @@ class RunningEstimate:
         self._known[request.session] = (messages, tokens)
         while len(self._known) > self._most:
             del self._known[next(iter(self._known))]
-        return round(factor * (_fixed(request.system, request.tools) + tokens))
+        return round(factor * (self._fixed_part(request) + tokens))
+
+    def _fixed_part(self, request: Request) -> int:
+        """Tokens of system prompt and tools, counted again only when they are others."""
+        system, tools = self._head
+        if request.system != system or request.tools != tools:
+            self._head = request.system, request.tools
+            self._head_tokens = _fixed(request.system, request.tools)
+        return self._head_tokens
 
 
 def message_tokens(message: Message) -> int:
