@@ -12,7 +12,7 @@ from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, sessions, usage
 from limpet.store.commits import End, TurnWriter
-from limpet.store.outbox import Part
+from limpet.store.outbox import Part, PartKind
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
@@ -119,23 +119,24 @@ class TurnJournal:
         return len(made)
 
     async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
-        parts: tuple[Part, ...] = ()
+        rows = self._rows()
+        said: list[tuple[str, PartKind]] = []
         if answer is not None and answer.text.strip():
             self.last = answer.text
-            parts = self._parts(answer.text, kind="reply")
+            said.append((answer.text, "reply"))
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
-                parts += self._parts(CUT_OFF, kind="notice")
+                said.append((CUT_OFF, "notice"))
             if self._reduced():
-                parts += self._parts(REDUCED, kind="notice")
+                said.append((REDUCED, "notice"))
         records = goal_budget.told(self.log.aims, self.log.aims.used_up(answer))
         if records or goal_budget.was_told(self.log, self.writer.turn):
-            parts += self._parts(goal_budget.OVER, kind="notice")
-        rows = [row.id for row in self._rows()]
-        said = self._entry(answer) if answer is not None else None
-        over = await self._end(End(state="done", answer=said, reservation=reservation, records=records, parts=parts))
+            said.append((goal_budget.OVER, "notice"))
+        entry = self._entry(answer) if answer is not None else None
+        parts = self._parts(said, rows)
+        over = await self._end(End(state="done", answer=entry, reservation=reservation, records=records, parts=parts))
         if not over and parts:
-            self._answered.update(rows)
+            self._answered.update(row.id for row in rows)
         return over
 
     async def cancel(self, shown: str, producer: Producer) -> None:
@@ -152,7 +153,7 @@ class TurnJournal:
             End(
                 state="interrupted" if interrupted else "failed",
                 results=self._unanswered(UNKNOWN_OUTCOME),
-                parts=self._parts(notice, kind="notice"),
+                parts=self._parts([(notice, "notice")], self._rows()),
                 error=f"{kind}: {notice}",
             )
         )
@@ -183,14 +184,12 @@ class TurnJournal:
         turn = self.writer.turn
         return self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
 
-    def _parts(self, text: str, *, kind: str) -> tuple[Part, ...]:
-        """The text for every chat with an event that this turn has taken and not answered yet."""
-        rows = self._rows()
+    def _parts(self, said: Sequence[tuple[str, PartKind]], rows: Sequence[InboxRow]) -> tuple[Part, ...]:
+        """What is said, for every chat with one of the events `rows` that this turn has not answered yet."""
         fresh = [row for row in rows if row.id not in self._answered] or rows
         addresses = dict.fromkeys(row.inbound.address for row in fresh)
         return tuple(
-            Part(address=address, text=text, key=new_id("p"), kind="reply" if kind == "reply" else "notice")
-            for address in addresses
+            Part(address=address, text=text, key=new_id("p"), kind=kind) for text, kind in said for address in addresses
         )
 
     async def _append_all(self, payloads: Sequence[Payload], *, trust: Trust, posts: Sequence[Post] = ()) -> None:

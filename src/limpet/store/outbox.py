@@ -10,6 +10,9 @@ from limpet.store.owner import Owner
 from limpet.store.sql import Connection, Value
 from limpet.types.envelope import Address, OutboxRow, OutboxState
 
+PartKind = Literal["reply", "notice"]
+"""Whether a part answers somebody or tells the owner something beside."""
+
 _COLUMNS = "id, session, turn, channel, account, chat, thread, text, state, created, kind"
 
 
@@ -24,7 +27,7 @@ class _Stored(Struct, array_like=True):
     text: str
     state: OutboxState
     created: int
-    kind: Literal["reply", "notice"]
+    kind: PartKind
 
 
 class Part(Struct, frozen=True):
@@ -33,7 +36,7 @@ class Part(Struct, frozen=True):
     address: Address
     text: str
     key: str
-    kind: Literal["reply", "notice"] = "reply"
+    kind: PartKind = "reply"
 
 
 def queue(connection: Connection, part: Part, *, session: str, turn: str, now: int) -> None:
