@@ -14,7 +14,7 @@ from limpet.prompt.templates import WORKSPACE_FILES, seed_workspace, template, w
 
 def test_a_new_workspace_gets_every_file(tmp_path: Path) -> None:
     assert seed_workspace(str(tmp_path), bootstrap=True) == list(WORKSPACE_FILES)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(WORKSPACE_FILES)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*WORKSPACE_FILES, "memory", "skills"])
     assert seed_workspace(str(tmp_path), bootstrap=True) == []
 
 

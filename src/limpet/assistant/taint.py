@@ -14,11 +14,10 @@ from urllib.parse import urlsplit
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
+from limpet.tools.protected import is_protected
 from limpet.types.entry import ToolResultEntry, UserEntry
 from limpet.types.ports import BoundCall, Decision, Policy, Tool
 
-PROTECTED = ("AGENTS.md", "SOUL.md", "USER.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "MEMORY.md", "memory.md")
-PROTECTED_FOLDERS = ("memory", "skills")
 WHY = "strangers' words are in this conversation, and"
 
 
@@ -45,9 +44,7 @@ class TaintPolicy:
     def _protected(self, path: str) -> str:
         """The name of a file that steers the agent; empty for any other."""
         relative = os.path.relpath(path, self._workspace)
-        first = relative.split(os.sep)[0]
-        names = {name.lower() for name in PROTECTED}
-        return relative if relative.lower() in names or first.lower() in PROTECTED_FOLDERS else ""
+        return relative if is_protected(relative) else ""
 
     def _known(self, url: str) -> bool:
         """Whether the address itself was said or found, or its host is one that the owner named."""

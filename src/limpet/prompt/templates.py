@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from limpet.errors import WorkspaceError
 
@@ -43,6 +44,9 @@ def seed_workspace(workspace: str, *, bootstrap: bool) -> list[str]:
             continue
         if _write(os.path.join(workspace, name), workspace_template(name) + "\n"):
             written.append(name)
+    for name in ("memory", "skills"):
+        with suppress(OSError):  # what cannot be made now is made by whoever writes there
+            os.mkdir(os.path.join(workspace, name))
     return written
 
 

@@ -69,12 +69,19 @@ def search_path() -> str:
 
 
 def arguments(
-    bwrap: str, *, workspace: str, folder: str, env: Mapping[str, str], limits: Limits, hidden: tuple[str, ...] = ()
+    bwrap: str,
+    *,
+    workspace: str,
+    folder: str,
+    env: Mapping[str, str],
+    limits: Limits,
+    hidden: tuple[str, ...] = (),
+    readonly: tuple[str, ...] = (),
 ) -> list[str]:
     """The command line up to where the inner one begins. All paths absolute and real.
 
-    Only `workspace` can be written; `hidden` folders beneath it are empty inside. Raises `SandboxError` for a
-    workspace that holds the system itself.
+    Only `workspace` can be written, but nothing `readonly` in it; `hidden` folders beneath it are empty inside. Raises
+    `SandboxError` for a workspace that holds the system itself.
     """
     if any((path + "/").startswith(workspace.rstrip("/") + "/") for path in (*_SYSTEM, "/proc", "/dev", "/tmp")):
         raise SandboxError(
@@ -91,6 +98,8 @@ def arguments(
     if os.geteuid() == 0:
         argv += _masks(_PRIVATE)
     argv += ["--bind", workspace, workspace]
+    for path in readonly:
+        argv += ["--ro-bind-try", path, path]
     home = os.path.realpath(os.path.expanduser("~"))
     hidden = (*hidden, *(os.path.join(home, name) for name in _HOME_SECRETS))
     argv += _masks(path for path in hidden if path.startswith(workspace.rstrip("/") + "/"))

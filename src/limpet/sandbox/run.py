@@ -28,7 +28,7 @@ Place = Literal["sandbox", "host"]
 class Job(Struct, frozen=True):
     """A command to run. Paths are absolute; `timeout` is in seconds; `env` is the whole environment.
 
-    `hidden` are folders beneath the workspace that the sandbox shows empty.
+    `hidden` are folders beneath the workspace that the sandbox shows empty, `readonly` what there cannot be written.
     """
 
     command: str
@@ -39,6 +39,7 @@ class Job(Struct, frozen=True):
     limits: Limits = Limits()
     place: Place = "sandbox"
     hidden: tuple[str, ...] = ()
+    readonly: tuple[str, ...] = ()
 
 
 class Child(Struct, frozen=True):
@@ -161,6 +162,7 @@ class Sandbox:
             env=job.env,
             limits=job.limits,
             hidden=hidden,
+            readonly=job.readonly,
         )
         return [*argv, *python, bubblewrap.INIT]
 

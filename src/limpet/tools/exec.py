@@ -16,6 +16,7 @@ from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
 from limpet.tools.output import Collector, to_text
 from limpet.tools.paths import STATE, Root, missing
+from limpet.tools.protected import present
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
 
@@ -140,6 +141,7 @@ def _job(
         limits=settings.limits,
         place="host" if sandbox.report.kind == "none" else place,
         hidden=(os.path.join(workspace, STATE),),
+        readonly=present(workspace),
     )
 
 
