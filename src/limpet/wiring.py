@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -119,6 +120,7 @@ class ModelShelf:
         self._deadlines = _deadlines(loaded.settings.llm)
         self._local_factor = loaded.settings.llm.local_factor
         self._models: dict[str, Model] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
     async def desk(self, reference: str) -> Desk:
         """Where a model for sound or pictures is asked, with each of its keys."""
@@ -136,18 +138,22 @@ class ModelShelf:
         return Desk(endpoints, meter=self._meter, rests=self._rests, clock=SystemClock(), emit=self._emit)
 
     async def get(self, reference: str) -> Model:
-        if reference not in self._models:
-            choice = await choose(self._settings, os.environ, named=reference)
-            if self._announce and not reference:
-                self._emit(Notice(choice.reason))
-            kept = bool(reference) and not self._fallbacks.replace_chosen
-            candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
-            stand_ins = self._fallbacks.fallbacks if kept else ()
-            model = candidates[0].model
-            if len(candidates) > 1 or stand_ins:
-                model = Failover(candidates, rests=self._rests, clock=SystemClock(), stand_ins=stand_ins)
-            self._models[reference] = Redacted(model, self._redactor)
+        async with self._locks.setdefault(reference, asyncio.Lock()):  # of two that ask at once, one builds it
+            if reference not in self._models:
+                self._models[reference] = await self._build(reference)
         return self._models[reference]
+
+    async def _build(self, reference: str) -> Model:
+        choice = await choose(self._settings, os.environ, named=reference)
+        if self._announce and not reference:
+            self._emit(Notice(choice.reason))
+        kept = bool(reference) and not self._fallbacks.replace_chosen
+        candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
+        stand_ins = self._fallbacks.fallbacks if kept else ()
+        model = candidates[0].model
+        if len(candidates) > 1 or stand_ins:
+            model = Failover(candidates, rests=self._rests, clock=SystemClock(), stand_ins=stand_ins)
+        return Redacted(model, self._redactor)
 
     async def _candidates(self, choice: Choice, fallbacks: Sequence[str]) -> list[Candidate]:
         """The model with each of its keys, then the fallbacks with theirs."""
