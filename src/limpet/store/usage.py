@@ -132,6 +132,12 @@ def of_session(connection: Connection, session: str) -> Usage:
     return _sum(connection, "session", session)
 
 
+def is_estimated(connection: Connection, session: str) -> bool:
+    """Whether a part of what the session used was estimated: requests cut off, stopped or killed."""
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM usage WHERE session = ? AND estimated)", (session,))
+    return convert(found.fetchone(), tuple[bool], strict=False)[0]
+
+
 def _sum(connection: Connection, column: Literal["turn", "session"], value: str) -> Usage:
     row = connection.execute(
         "SELECT COALESCE(SUM(input), 0), COALESCE(SUM(output), 0), COALESCE(SUM(cache_read), 0),"
