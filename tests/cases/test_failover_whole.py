@@ -106,3 +106,16 @@ def test_headers_of_the_configuration_go_with_each_request(tmp_path: Path, monke
             assert server.requests[0].headers["x-team"] == "blue"
 
     asyncio.run(main())
+
+
+def test_two_conversations_that_begin_at_once_share_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+
+    async def main() -> None:
+        async with FakeOpenAI([]) as server:
+            configure(tmp_path, server)
+            async with open_assistant(Invocation(), Entrance(emit=Trace().emit, approvals=Nobody())) as services:
+                one, other = await asyncio.gather(services.models.get("a/m"), services.models.get("a/m"))
+                assert one is other
+
+    asyncio.run(main())

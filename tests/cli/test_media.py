@@ -167,8 +167,8 @@ def test_the_agent_makes_a_picture_and_it_is_paid_for(tmp_path: Path) -> None:
 
     async def main() -> tuple[str, str]:
         async with FakeMedia() as studio, FakeOpenAI(script) as chat:
-            config = f'[providers.studio]\napi_key = "{studio.key}"\nbase_url = "{studio.base_url}"\n'
-            (home / "config.toml").write_text(config + '[models.purposes]\nimage.model = "studio/gpt-image-1"\n')
+            config = f'[providers.groq]\napi_key = "{studio.key}"\nbase_url = "{studio.base_url}"\n'
+            (home / "config.toml").write_text(config + '[models.purposes]\nimage.model = "groq/gpt-image-1"\n')
             said = await limpet(home, "agent", "-m", "draw a cat", **at(chat))
             used = await limpet(home, "usage", "--by", "model", **at(chat))
             return said.out + said.err, used.out

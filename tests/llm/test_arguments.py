@@ -5,7 +5,7 @@ import re
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from limpet.llm.arguments import CUT_OFF, NOT_OBJECT, SEVERAL, UNREADABLE, settle
@@ -49,6 +49,7 @@ def test_anything_but_an_object_is_refused(text: str):
         ('Sure: {"a": 1} Done.', {"a": 1}),
         ('"{\\"a\\": 1}"', {"a": 1}),
         ('{"a": NaN}', {"a": None}),
+        ('{"\\\\\n": 1,}', {"\\\n": 1}),
     ],
 )
 def test_damage_that_leaves_no_doubt_is_mended(text: str, value: object):
@@ -66,6 +67,8 @@ def test_damage_that_leaves_no_doubt_is_mended(text: str, value: object):
         ('{"a": {"b": 1', CUT_OFF),
         ('{"n": 12', CUT_OFF),
         ('{"a": 1 "b": 2}', UNREADABLE),
+        ('{"\\\n": null}', UNREADABLE),
+        ('{"a": "x\\\ty",}', UNREADABLE),
         ('{"say": "he said "no" twice"}', UNREADABLE),
         ("no arguments", UNREADABLE),
     ],
@@ -103,6 +106,7 @@ DAMAGE = [
 
 
 @given(OBJECTS, st.sampled_from(DAMAGE))
+@example({"\\n": None}, DAMAGE[3])
 def test_what_is_accepted_of_a_damaged_text_of_an_unfinished_stream_is_the_original(value, damage):
     text = damage(dumps(value))
     arguments, fault = settle(text, ended=False)

@@ -19,7 +19,10 @@ def drawn(server: FakeMedia, prompt: str = "a cat", *, ledger: Ledger | None = N
     return in_studio(server, lambda studio: studio.make_image(prompt, size=size), settings=settings, ledger=ledger)
 
 
-@pytest.mark.parametrize(("model", "cost"), [("gpt-image-1", 160_500), ("dall-e-3", 120_000), ("grok-2-image", None)])
+@pytest.mark.parametrize(
+    ("model", "cost"),
+    [("gpt-image-1", 160_500), ("gpt-image-2.6-flare", 120_500), ("dall-e-3", None), ("grok-2-image", None)],
+)
 def test_a_picture_comes_in_base64_or_from_an_address(model: str, cost: int | None):
     ledger = Ledger()
     assert drawn(FakeMedia(), model=f"openai/{model}", ledger=ledger) == Media(png(), "image/png")

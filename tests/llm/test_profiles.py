@@ -153,6 +153,8 @@ def test_what_a_service_takes_of_reasoning_beside_tools():
 def test_a_model_through_a_router_keeps_the_routers_ways():
     profile = profile_of("openrouter", "anthropic/claude-sonnet-4.5")
     assert (profile.wire, profile.thinking, profile.window) == ("openai_chat", "openrouter", 200_000)
+    assert (profile.cache_marks, profile.cache_ttl) == (True, 3600)
+    assert not profile_of("openrouter", "openai/gpt-5.6-luna").cache_marks
 
 
 def test_a_server_on_this_machine_is_local():

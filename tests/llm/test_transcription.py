@@ -39,6 +39,18 @@ def test_tokens_are_counted_where_the_service_names_them():
     assert ledger.settled == [("done", 3500)]
 
 
+def test_the_language_goes_in_the_field_that_the_model_has():
+    server = FakeMedia()
+    hear(server, model="gpt-transcribe", language="en")
+    assert server.requests[0].fields["languages[]"] == "en"
+
+
+def test_a_recording_reserves_what_its_size_may_cost():
+    ledger = Ledger()
+    hear(FakeMedia(), data=bytes(2_400_000), ledger=ledger)
+    assert ledger.reserved == [126_000]
+
+
 def test_a_large_recording_goes_through_whole():
     server = FakeMedia()
     assert hear(server, data=bytes(3_000_000), name='Ä "x".OPUS') == "Hello there."

@@ -53,6 +53,18 @@ def test_a_request_that_might_break_the_budget_is_not_made(tmp_path: Path) -> No
     asyncio.run(main())
 
 
+def test_a_request_whose_price_nobody_knows_is_not_made_when_the_budget_is_used_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        till = Till(tmp_path, Budgets(day=100), FakeClock())
+        await till.ask(0, cost=40)
+        await till.ask(60, cost=60)
+        with pytest.raises(BudgetError, match="nobody knows"):
+            await till.ask(0)
+        await till.close()
+
+    asyncio.run(main())
+
+
 def test_two_at_once_cannot_both_take_the_last_of_it(tmp_path: Path) -> None:
     async def main() -> None:
         till = Till(tmp_path, Budgets(day=100), FakeClock())

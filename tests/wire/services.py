@@ -56,6 +56,9 @@ SERVICES = {
         {"kimi": True},
     ),
     "mistral": Service(FakeOpenAI, chat("mistral", id_length=9), {"id_pattern": "[A-Za-z0-9]{9}"}),
+    "openrouter": Service(
+        FakeOpenAI, chat("openrouter", cache_marks=True, cache_ttl=3600, thinking="openrouter"), {"cache_marks": True}
+    ),
     "gemini_chat": Service(FakeOpenAI, chat("google", call_signature=STAND_IN), {"signatures": True}),
 }
 WIRES = ("openai_chat", "openai_responses", "anthropic", "gemini", "bedrock", "azure")

@@ -241,3 +241,37 @@ def test_the_body_of_the_next_request_begins_with_the_bytes_of_this_one():
     assert second.startswith(first[:end])
     assert third.startswith(second[: second.index(b'],"stream"')])
     assert len(json.loads(third)["messages"]) == 6
+
+
+def test_a_service_that_wants_marks_gets_them_at_its_instructions_and_the_newest_message():
+    profile = structs.replace(PROFILE, cache_marks=True, cache_ttl=300)
+    rules = Rules(cache_marks=True)
+    script = [Reply(calls=(Call("t", "{}", id="u1"), Call("t", "{}", id="u2"))), Reply(text=("x",))]
+    first = structs.replace(ask(user("one"), tools=[tool("t")]), rhythm="quick")
+
+    async def run():
+        async with FakeOpenAI(script, rules=rules) as server, wire_at(server, profile) as model:
+            answer = await answer_of(model, first)
+            results = [ToolMessage(call_id=name, name="t", content=(Text("ok"),)) for name in ("u1", "u2")]
+            await answer_of(model, structs.replace(first, messages=(*first.messages, answer, *results)))
+            return [seen.body["messages"] for seen in server.requests]
+
+    mark = {"cache_control": {"type": "ephemeral"}}
+    one, two = asyncio.run(run())
+    assert [message["content"] for message in one] == [
+        [{"type": "text", "text": "You are Limpet.", **mark}],
+        [{"type": "text", "text": "one", **mark}],
+    ]
+    assert [message["content"] for message in two[1:]] == ["one", None, "ok", [{"type": "text", "text": "ok", **mark}]]
+
+
+def test_a_picture_leaves_the_mark_to_the_text_beside_it():
+    profile = structs.replace(PROFILE, cache_marks=True, cache_ttl=3600)
+    blobs = MemoryBlobs()
+    message = UserMessage((Text("look"), Image(blob=asyncio.run(blobs.put(b"png")), mime="image/png")))
+    script, rules = [Reply(text=("x",))], Rules(cache_marks=True)
+    _, seen = exchange(script, ask(message), profile=profile, rules=rules, blobs=blobs)
+    text, picture = seen[0].body["messages"][1]["content"]
+    assert text["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    assert picture["type"] == "image_url"
+    assert "cache_control" not in picture

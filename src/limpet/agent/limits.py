@@ -30,16 +30,18 @@ class Budget:
         self._began = clock.monotonic()
         self._steps = 0
         self._usage = spent
+        self._unpriced = spent.total if spent.cost is None else 0
         self._warned = False
 
     def count(self, usage: Usage) -> None:
         """One more request was answered."""
         self._steps += 1
-        self._usage += usage
+        self.spend(usage)
 
     def spend(self, usage: Usage) -> None:
         """A request beside the loop was answered: it costs, but is no step."""
         self._usage += usage
+        self._unpriced += usage.total if usage.cost is None else 0
 
     def exceeded(self) -> str:
         """Which limit is reached, as the end of a sentence; empty while none is."""
@@ -50,7 +52,7 @@ class Budget:
             return f"{limits.minutes:g} minutes"
         if self._usage.cost is not None and self._usage.cost >= limits.dollars * 1e6:
             return f"{limits.dollars:g} $"
-        if self._usage.cost is None and not self._local and self._usage.total >= limits.tokens:
+        if not self._local and self._unpriced >= limits.tokens:
             return f"{limits.tokens:,} tokens (the price of this model is not known)"
         return ""
 

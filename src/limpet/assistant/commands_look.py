@@ -6,6 +6,7 @@ import time
 
 from limpet.assistant.orders import Order, Talk
 from limpet.assistant.services import Keeping
+from limpet.llm.cache_marks import takes_marks
 from limpet.llm.tokens import estimate, message_tokens
 from limpet.session import breaks
 from limpet.session.log import Log
@@ -29,7 +30,6 @@ async def status(order: Order) -> str:
     if live is None:
         return "\n".join([*lines, "no conversation yet"])
     turn = services.store.read(lambda connection: turns.live(connection, live.id))
-    spent = services.store.read(lambda connection: usage_rows.of_session(connection, live.id))
     count = services.store.read(lambda connection: entries.last_seq(connection, live.id))
     return "\n".join(
         [
@@ -37,7 +37,7 @@ async def status(order: Order) -> str:
             f"id: {live.id}",
             f"entries: {count}",
             f"turn: {'working' if turn else 'idle'}",
-            f"used: {_tokens(spent)}",
+            f"used: {_used(conversation, live.id)}",
             f"kept: {_kept(services.rules.keeping)}",
         ]
     )
@@ -83,7 +83,7 @@ def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:
         return ["cache: this service keeps none"]
     minutes = profile.cache_ttl // 60
     points = f"after tools and instructions ({prefix:,} tokens), after the newest message"
-    marked = "break points" if profile.wire in ("anthropic", "bedrock") else "found by the service itself, at the most"
+    marked = "break points" if takes_marks(profile) else "found by the service itself, at the most"
     lines = [f"cache: kept {minutes} min; {marked}: {points}"]
     read = breaks.used(log.entries)
     if read.total:
@@ -113,16 +113,23 @@ async def usage(order: Order) -> str:
     store, key = conversation.services.store, conversation.key
     since = conversation.services.clock.now() - DAY
     rows = store.read(lambda connection: spending.spent(connection, "model", since=since))
-    lines = [f"{row.name}: {row.requests} requests, {_tokens(row.usage)}" for row in rows]
+    lines = [f"{row.name}: {row.requests} requests, {_tokens(row.usage, estimated=row.estimated > 0)}" for row in rows]
     live = store.read(lambda connection: sessions.live(connection, key))
     if live is not None:
-        here = store.read(lambda connection: usage_rows.of_session(connection, live.id))
-        lines.append(f"this conversation: {_tokens(here)}")
+        lines.append(f"this conversation: {_used(conversation, live.id)}")
     return "\n".join(["In the last 24 hours:", *lines]) if lines else "Nothing was used yet."
 
 
-def _tokens(used: Usage) -> str:
-    cost = "price unknown" if used.cost is None else f"${used.cost / 1e6:.4f}"
+def _used(conversation: Talk, session: str) -> str:
+    """What one conversation has used so far."""
+    store = conversation.services.store
+    used = store.read(lambda connection: usage_rows.of_session(connection, session))
+    return _tokens(used, estimated=store.read(lambda connection: usage_rows.is_estimated(connection, session)))
+
+
+def _tokens(used: Usage, *, estimated: bool) -> str:
+    """`estimated`: nobody counted a part of it; then the cost has a `~` as in `limpet usage`."""
+    cost = "price unknown" if used.cost is None else f"{'~' if estimated else ''}${used.cost / 1e6:.4f}"
     read = used.input + used.cache_read + used.cache_write
     return f"{read} tokens in ({used.cache_read} cached), {used.output} out, {cost}"
 

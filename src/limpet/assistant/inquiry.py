@@ -13,7 +13,7 @@ from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.llm.tokens import estimate_request
 from limpet.store import usage
 from limpet.types.content import Text
-from limpet.types.event import Done
+from limpet.types.event import Done, Notice
 from limpet.types.message import Request, Sampling, UserMessage
 from limpet.types.ports import Model
 from limpet.types.usage import Usage
@@ -24,7 +24,10 @@ def _ignored(used: Usage) -> None:
 
 
 class Inquiry(Struct, frozen=True):
-    """Asks `model` for texts. `spend` is told what each one used; `factor` corrects the estimate of tokens."""
+    """Asks `model` for texts; notices (a budget that nears its end) go to the owner.
+
+    `spend` is told what each one used; `factor` corrects the estimate of tokens.
+    """
 
     services: Services
     model: Model
@@ -40,6 +43,8 @@ class Inquiry(Struct, frozen=True):
                 if isinstance(event, Done):
                     await self._settle(event)
                     return "" if event.message.calls else event.message.text.strip()
+                if isinstance(event, Notice):
+                    self.services.emit(event)
         raise UpstreamError("The answer ended without its end mark.", provider=self.model.profile.provider)
 
     def plain(self, text: str, *, max_tokens: int) -> Request:

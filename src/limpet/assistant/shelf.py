@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,6 +70,7 @@ class ModelShelf:
         self._deadlines = Deadlines(connect=llm.connect, first_byte=llm.first_byte, idle=llm.idle, total=llm.total)
         self._local_factor = llm.local_factor
         self._models: dict[str, Model] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
     async def desk(self, reference: str) -> Desk:
         """Where a model for sound or pictures is asked, with each of its keys."""
@@ -86,18 +88,22 @@ class ModelShelf:
         return Desk(endpoints, meter=self._meter, rests=self._rests, clock=self._clock, emit=self._emit)
 
     async def get(self, reference: str) -> Model:
-        if reference not in self._models:
-            choice = await choose(self._settings, self._environ, named=reference)
-            if self._announce and not reference:
-                self._emit(Notice(choice.reason))
-            kept = bool(reference) and not self._fallbacks.replace_chosen
-            candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
-            stand_ins = self._fallbacks.fallbacks if kept else ()
-            model = candidates[0].model
-            if len(candidates) > 1 or stand_ins:
-                model = Failover(candidates, rests=self._rests, clock=self._clock, stand_ins=stand_ins)
-            self._models[reference] = Redacted(model, self._redactor)
+        async with self._locks.setdefault(reference, asyncio.Lock()):  # of two that ask at once, one builds it
+            if reference not in self._models:
+                self._models[reference] = await self._build(reference)
         return self._models[reference]
+
+    async def _build(self, reference: str) -> Model:
+        choice = await choose(self._settings, self._environ, named=reference)
+        if self._announce and not reference:
+            self._emit(Notice(choice.reason))
+        kept = bool(reference) and not self._fallbacks.replace_chosen
+        candidates = await self._candidates(choice, () if kept else self._fallbacks.fallbacks)
+        stand_ins = self._fallbacks.fallbacks if kept else ()
+        model = candidates[0].model
+        if len(candidates) > 1 or stand_ins:
+            model = Failover(candidates, rests=self._rests, clock=self._clock, stand_ins=stand_ins)
+        return Redacted(model, self._redactor)
 
     async def _candidates(self, choice: Choice, fallbacks: Sequence[str]) -> list[Candidate]:
         """The model with each of its keys, then the fallbacks with theirs."""

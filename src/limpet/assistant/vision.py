@@ -7,16 +7,16 @@ resumed does not ask again. What a picture says is somebody's text: it is marked
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Protocol
 
+from limpet.assistant.inquiry import Inquiry
 from limpet.assistant.services import Appointed, Services
-from limpet.errors import ModelError, UpstreamError, UserError
+from limpet.errors import ModelError, UserError
 from limpet.session.log import Log
 from limpet.types.content import Image, Text
 from limpet.types.entry import AssistantEntry, Note, UserEntry
-from limpet.types.event import Done, Notice
-from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
+from limpet.types.event import Notice
+from limpet.types.message import Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall, View
 from limpet.types.usage import Usage
 
@@ -37,10 +37,6 @@ class Notes(Protocol):
 
     async def note(self, text: str, *, origin: str) -> None:
         """Log what travels with the next request."""
-        ...
-
-    async def discard(self, answer: AssistantMessage, *, reservation: str) -> None:
-        """Settle what the description cost."""
         ...
 
 
@@ -90,15 +86,8 @@ class DescribingView:
             sampling=vision.sampling,
             rhythm="once",
         )
-        async with aclosing(vision.model.stream(request)) as events:
-            async for event in events:
-                if isinstance(event, Done):
-                    await self._notes.discard(event.message, reservation=event.reservation)
-                    self._count(event.message.usage)
-                    return event.message.text.strip() or "(nothing was said)"
-                if isinstance(event, Notice):
-                    self._services.emit(event)
-        raise UpstreamError("The answer ended without its end mark.", provider=vision.model.profile.provider)
+        inquiry = Inquiry(self._services, vision.model, self._session, vision.sampling, spend=self._count)
+        return await inquiry.ask(request) or "(nothing was said)"
 
 
 def undescribed(log: Log) -> tuple[Image, ...]:

@@ -31,7 +31,20 @@ def lifetime(profile: Profile, rhythm: Rhythm) -> int:
 
 def kept(profile: Profile, rhythm: Rhythm) -> int:
     """Seconds after which the provider has forgotten a conversation of this rhythm; 0 = it keeps none."""
-    return lifetime(profile, rhythm) if profile.wire in ("anthropic", "bedrock") else profile.cache_ttl
+    return lifetime(profile, rhythm) if takes_marks(profile) else profile.cache_ttl
+
+
+def takes_marks(profile: Profile) -> bool:
+    """Whether the service keeps only what is marked."""
+    return profile.cache_marks or profile.wire in ("anthropic", "bedrock")
+
+
+def cache_control(profile: Profile, rhythm: Rhythm) -> dict[str, object]:
+    """The mark as Anthropic writes it, and OpenRouter for Anthropic's models; empty where nothing is to be kept."""
+    seconds = lifetime(profile, rhythm)
+    if not seconds:
+        return {}
+    return {"type": "ephemeral", "ttl": "1h"} if seconds == HOUR else {"type": "ephemeral"}
 
 
 def short_writes(profile: Profile) -> Profile:

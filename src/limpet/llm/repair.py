@@ -15,6 +15,7 @@ _TOKEN = re.compile(r"""\s+|//[^\n]*|/\*.*?\*/|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SINGLE = re.compile(r"(?:[^\\\n]|\\[\\'nt])*")
+_ESCAPE_OR_CONTROL = re.compile(r"\\.|[\x00-\x1f]", re.S)
 
 
 def candidates(text: str, *, ended: bool) -> Iterator[str]:
@@ -102,10 +103,14 @@ def _plain(token: str, *, is_key: bool) -> str | None:
             return None
         return json.dumps(re.sub(r"\\(.)", lambda match: {"n": "\n", "t": "\t"}.get(match[1], match[1]), body))
     if token[0] == '"':
-        return re.sub(r"[\x00-\x1f]", lambda match: f"\\u{ord(match[0]):04x}", token)
+        return _ESCAPE_OR_CONTROL.sub(lambda match: match[0] if match[0][0] == "\\" else _escaped(match[0]), token)
     if is_key and _NAME.fullmatch(token):
         return f'"{token}"'
     return _WORDS.get(token, token)
+
+
+def _escaped(control: str) -> str:
+    return f"\\u{ord(control):04x}"
 
 
 def fault_of(text: str) -> str:

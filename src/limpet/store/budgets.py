@@ -38,7 +38,8 @@ class Gauge:
     def check(self, connection: Connection, session: str, *, at_most: int, today: int) -> list[str]:
         """Warnings on budgets that are nearly used up, for a request that may cost `at_most` micro-dollars.
 
-        `today` is when the owner's day began (UTC ms). Raises `BudgetError` when a budget would not hold.
+        0 = nobody knows; it passes until a budget is used up. `today` is when the owner's day began (UTC ms). Raises
+        `BudgetError` when a budget would not hold.
         """
         budgets = self._budgets
         warnings: list[str] = []
@@ -54,16 +55,17 @@ class Gauge:
         return warnings
 
     def _hold(self, what: str, limit: int, spent: int, *, at_most: int, today: int) -> list[str]:
-        if spent + at_most > limit:
+        cost = f"may cost up to {_dollars(at_most)}" if at_most else "costs nobody knows what"
+        if spent + max(at_most, 1) > limit:
             raise BudgetError(
                 f"The budget of {what} is {_dollars(limit)}: {_dollars(spent)} are spent or reserved, and this request"
-                f" may cost up to {_dollars(at_most)}.",
+                f" {cost}.",
                 hint="Raise it with `limpet config set budgets.…` (docs/config.md), or go on when it is free again.",
             )
         if spent + at_most < limit * WARN_AT or (what, today) in self._warned:
             return []
         self._warned.add((what, today))
-        return [f"{_dollars(spent)} of the budget of {what} ({_dollars(limit)}) are spent."]
+        return [f"{_dollars(spent)} of the budget of {what} ({_dollars(limit)}) are spent, and this request {cost}."]
 
 
 def _committed(connection: Connection, condition: str, values: Sequence[Value]) -> int:

@@ -62,7 +62,7 @@ class UsageMeter:
         warnings: list[str] = []
 
         def work(connection: Connection) -> None:
-            if at_most:
+            if at_most or not profile.local:
                 found = self._gauge.check(connection, request.session, at_most=at_most, today=self._day_start(now))
                 warnings.extend(found)
             turn = turns.live(connection, request.session)
@@ -130,6 +130,12 @@ def of_turn(connection: Connection, turn: str) -> Usage:
 def of_session(connection: Connection, session: str) -> Usage:
     """The sum over all requests of a session."""
     return _sum(connection, "session", session)
+
+
+def is_estimated(connection: Connection, session: str) -> bool:
+    """Whether a part of what the session used was estimated: requests cut off, stopped or killed."""
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM usage WHERE session = ? AND estimated)", (session,))
+    return convert(found.fetchone(), tuple[bool], strict=False)[0]
 
 
 def _sum(connection: Connection, column: Literal["turn", "session"], value: str) -> Usage:

@@ -56,7 +56,8 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     which the model may write calls as text, `think_tags` says that it may write its reasoning as text.
     `effort_with_tools`: what the service takes of `reasoning_effort` beside tools. `server_cost`: the service tells
     the price itself. `cache_key`: it takes the session as a key for its cache. `cache_ttl`: seconds it keeps a prompt
-    prefix, 0 = no cache. `token_factor` multiplies estimates.
+    prefix, 0 = no cache; `cache_marks`: Chat Completions that want to be told where it ends. `token_factor` multiplies
+    estimates.
 
     What an address needs: `key_header` carries the bare key instead of `Authorization: Bearer`; `path` replaces the
     wire's own path (`{model}` stands for the model); `query` is added to it.
@@ -97,6 +98,7 @@ class Profile(Struct, frozen=True, omit_defaults=True):
     server_cost: bool = False
     cache_key: bool = False
     cache_ttl: int = 0
+    cache_marks: bool = False
     token_factor: float = 1.0
     price: Price | None = None
     refused: tuple[str, ...] = ()

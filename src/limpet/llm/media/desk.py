@@ -15,6 +15,7 @@ from limpet.llm.classify import error_inside
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Http
 from limpet.llm.names import address_of, key_of
+from limpet.llm.profiles import services
 from limpet.llm.retry import Patience, Retrying
 from limpet.types.event import Done, ModelEvent, Notice
 from limpet.types.message import AssistantMessage, Request
@@ -115,18 +116,26 @@ class _Attempt(Generic[T]):
         await self._endpoint.http.close()
 
     async def stream(self, request: Request) -> AsyncGenerator[ModelEvent, None]:
-        reservation, warning = await self._meter.reserve(request, self.profile, at_most=self._errand.at_most)
+        own = _is_own(self.profile)
+        at_most = 0 if own else self._errand.at_most
+        reservation, warning = await self._meter.reserve(request, self.profile, at_most=at_most)
         if warning:
             yield Notice(warning, "warning")
         usage, done = Usage(), False
         try:
             result, usage = self._read(await _post(self._endpoint, self._errand))
+            usage = structs.replace(usage, cost=None) if own else usage
             self.results.append(result)
             done = True
         finally:  # shielded: a stop must not leave the row open
             state = "done" if done else "failed"
             await asyncio.shield(self._meter.settle(reservation, usage, state=state))
         yield Done(AssistantMessage(content=(), producer=self.profile.producer, usage=usage))
+
+
+def _is_own(profile: Profile) -> bool:
+    """Whether it is a server of one's own: the prices are those of services."""
+    return profile.local and not services().get(profile.provider, services()["custom"]).hosts
 
 
 async def _post(endpoint: Endpoint, errand: Errand) -> bytes:

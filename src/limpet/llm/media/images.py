@@ -80,7 +80,7 @@ def _check(prompt: str, size: str, *, rule: ImageRule, model: str) -> None:
 def _usage(found: _Answer, rule: ImageRule) -> Usage:
     if found.usage is not None:
         return cost_of_tokens(rule, input=found.usage.input_tokens, output=found.usage.output_tokens)
-    return Usage(cost=rule.picture or None)
+    return Usage()
 
 
 def _from_base64(text: str, *, provider: str) -> bytes:

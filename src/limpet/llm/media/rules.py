@@ -1,6 +1,9 @@
 """What is particular about models for sound and pictures, as data in `rules.json`: limits, voices, sizes, prices.
 
-Prices are list prices of 2025, not checked against the providers' pages since; one that is missing is not known.
+Prices are the list prices of developers.openai.com/api/docs/models (each model's page) and console.groq.com/docs, read
+in November 2026; one that is missing is not known. OpenAI ends `gpt-image-1*` by 2026-12-01, `tts-1*` and
+`gpt-4o-mini-tts` on 2027-01-06, `whisper-1` and `gpt-4o-*transcribe` on 2027-02-26 (its page
+`deprecations`).
 """
 
 from __future__ import annotations
@@ -28,10 +31,11 @@ class Rule(Struct, frozen=True, omit_defaults=True):
 
 
 class TranscriptionRule(Rule, frozen=True, omit_defaults=True):
-    """`largest` in bytes, `minute` in micro-dollars."""
+    """`largest` in bytes, `minute` in micro-dollars: what is paid, or comes to about that where tokens are paid."""
 
     largest: int = 0
     minute: int = 0
+    language_field: str = "language"
 
 
 class SpeechRule(Rule, frozen=True, omit_defaults=True):
@@ -44,7 +48,7 @@ class SpeechRule(Rule, frozen=True, omit_defaults=True):
 
 
 class ImageRule(Rule, frozen=True, omit_defaults=True):
-    """`base64`: has to be asked for it. `sizes` empty: any. `picture`: micro-dollars, at the most, for one."""
+    """`base64`: has to be asked for it. `sizes` empty: any. `picture`: micro-dollars that one may cost."""
 
     longest: int = 0
     base64: bool = False

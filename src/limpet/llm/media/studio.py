@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 OpenDesk = Callable[[str], Awaitable["Desk"]]
 """The desk of a model by its reference. Raises `NoModelError`, `ConfigError`."""
 
-SET_TRANSCRIPTION = "Set one: limpet config set models.purposes.transcription.model openai/gpt-4o-transcribe"
+SET_TRANSCRIPTION = "Set one: limpet config set models.purposes.transcription.model openai/gpt-transcribe"
 SET_SPEECH = "Set one: limpet config set models.purposes.speech.model openai/gpt-4o-mini-tts"
-SET_IMAGE = "Set one: limpet config set models.purposes.image.model openai/gpt-image-1"
+SET_IMAGE = "Set one: limpet config set models.purposes.image.model openai/gpt-image-2.6-flare"
 
 
 class Studio:
@@ -29,6 +30,7 @@ class Studio:
         self._settings = settings
         self._open = open_desk
         self._desks: dict[str, Desk] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
 
     @property
     def can_transcribe(self) -> bool:
@@ -72,6 +74,7 @@ class Studio:
     async def _desk(self, reference: str, what: str, *, hint: str) -> Desk:
         if not reference:
             raise InputError(f"No model is configured for {what}.", hint=hint)
-        if reference not in self._desks:
-            self._desks[reference] = await self._open(reference)
+        async with self._locks.setdefault(reference, asyncio.Lock()):  # of two that ask at once, one opens it
+            if reference not in self._desks:
+                self._desks[reference] = await self._open(reference)
         return self._desks[reference]

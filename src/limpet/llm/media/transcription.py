@@ -28,6 +28,8 @@ RECORDINGS: Mapping[str, str] = {
     ".webm": "audio/webm",
 }
 """Endings of recordings that services take, with their types."""
+SLOWEST = 2_000
+"""Bytes a second of the recordings that are taken to be the longest for their size (16 kbit/s)."""
 _SENT_AS = {".oga": ".ogg", ".opus": ".ogg"}  # the same container under the name that services know
 
 
@@ -59,7 +61,7 @@ async def transcribe(desk: Desk, data: bytes, *, name: str, settings: Transcript
         )
     fields = {"model": profile.model, "response_format": "json"}
     if settings.language:
-        fields["language"] = settings.language
+        fields[rule.language_field] = settings.language
     if settings.temperature is not None:
         fields["temperature"] = f"{settings.temperature:g}"
     body, content_type = form(fields, f"audio{_SENT_AS.get(ending, ending)}", mime=RECORDINGS[ending], data=data)
@@ -68,7 +70,8 @@ async def transcribe(desk: Desk, data: bytes, *, name: str, settings: Transcript
         found = decoded(answer, _Transcript, provider=profile.provider)
         return found.text.strip(), _usage(found, rule)
 
-    errand = Errand("/audio/transcriptions", body, content_type=content_type, session=session)
+    most = len(data) // SLOWEST * rule.minute // 60 + rule.minute
+    errand = Errand("/audio/transcriptions", body, content_type=content_type, at_most=most, session=session)
     return await desk.run(errand, read)
 
 

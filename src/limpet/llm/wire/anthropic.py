@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler, cost_of
-from limpet.llm.cache_marks import HOUR, lifetime, marked, short_writes
+from limpet.llm.cache_marks import cache_control, marked, short_writes
 from limpet.llm.http import Answer
 from limpet.llm.names import NO_TEXT, call_id, tool_name
 from limpet.llm.pictures import data_of, note_of
@@ -23,7 +23,6 @@ from limpet.types.message import (
     AssistantMessage,
     Message,
     Request,
-    Rhythm,
     Sampling,
     StopReason,
     ToolMessage,
@@ -54,7 +53,7 @@ Wire = dict[str, object]
 
 def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
     """The body of a request, in parts, with the marks of `llm/cache_marks.py`."""
-    mark = _mark(profile, request.rhythm)
+    mark = cache_control(profile, request.rhythm)
 
     def encode(group: Sequence[Message], last: bool) -> bytes:
         blocks = [block for message in group for block in _blocks(message, profile, blobs=blobs)]
@@ -82,14 +81,6 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
     if request.tool_choice == "none" and "tools" in head:
         tail["tool_choice"] = {"type": "none"}
     return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
-
-
-def _mark(profile: Profile, rhythm: Rhythm) -> Wire:
-    """The cache mark; empty where nothing is to be kept."""
-    seconds = lifetime(profile, rhythm)
-    if not seconds:
-        return {}
-    return {"type": "ephemeral", "ttl": "1h"} if seconds == HOUR else {"type": "ephemeral"}
 
 
 def _tool(tool: Offered) -> Wire:

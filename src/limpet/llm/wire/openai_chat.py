@@ -8,6 +8,7 @@ import msgspec
 
 from limpet.errors import UpstreamError
 from limpet.llm.assemble import Assembler
+from limpet.llm.cache_marks import cache_control, marked
 from limpet.llm.http import Answer
 from limpet.llm.names import NO_TEXT, address_of, chat_id, tool_name
 from limpet.llm.pictures import data_of, note_of
@@ -32,7 +33,6 @@ from limpet.types.ports import Blobs
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 
-LOCAL_TEMPERATURE = 0.3  # small models call tools better when they are less inventive
 _STOPS: dict[str, StopReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -52,15 +52,22 @@ _STOPS: dict[str, StopReason] = {
 def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, blobs: Blobs | None) -> list[bytes]:
     """The body of a request, in parts. What is the same as last time in the session is not encoded again."""
 
-    def encode(group: Sequence[Message], _last: bool) -> bytes:
-        wire = [to_json(item) for message in group for item in _message(message, profile, blobs=blobs)]
-        return b",".join(wire + [to_json(item) for item in _result_pictures(group, profile, blobs=blobs)])
+    mark = cache_control(profile, request.rhythm) if profile.cache_marks else {}
+
+    def encode(group: Sequence[Message], last: bool) -> bytes:
+        wire = [item for message in group for item in _message(message, profile, blobs=blobs)]
+        wire += _result_pictures(group, profile, blobs=blobs)
+        if mark and last and wire:
+            for place in marked(len(wire)):
+                wire[place] = _marked(wire[place], mark)
+        return b",".join(map(to_json, wire))
 
     pieces = prefix.encode(
         request.session, request.messages, group=lambda message: type(message).__name__, encode=encode
     )
     if request.system:
-        pieces.insert(0, to_json({"role": "system", "content": request.system}))
+        system: dict[str, object] = {"role": "system", "content": request.system}
+        pieces.insert(0, to_json(_marked(system, mark) if mark else system))
     head: dict[str, object] = {"model": profile.model}
     tail: dict[str, object] = {**profile.extra, "stream": profile.streaming}
     if profile.streaming and profile.stream_usage:
@@ -78,9 +85,19 @@ def encode_request(request: Request, profile: Profile, *, prefix: PrefixCache, b
         tail.pop("reasoning_effort", None)
         if profile.effort_with_tools == "none":
             tail["reasoning_effort"] = "none"
-    if profile.local and "tools" in head and request.sampling.temperature is None:
-        tail["temperature"] = LOCAL_TEMPERATURE
     return body_of(head, pieces, key="messages", tail=tail, refused=profile.refused)
+
+
+def _marked(message: dict[str, object], mark: dict[str, object]) -> dict[str, object]:
+    """`message` with `mark` at its last text part; it stays as it is where it has no text."""
+    content = message.get("content")
+    whole: list[dict[str, object]] = [{"type": "text", "text": content}]
+    parts = whole if isinstance(content, str) else msgspec.convert(content or [], list[dict[str, object]])
+    for place in reversed(range(len(parts))):
+        if parts[place].get("type") == "text":
+            parts[place] = {**parts[place], "cache_control": mark}
+            return {**message, "content": parts}
+    return message
 
 
 def _tool(tool: Offered) -> dict[str, object]:

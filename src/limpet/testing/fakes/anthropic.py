@@ -6,6 +6,7 @@ import hashlib
 
 import msgspec
 
+from limpet.testing.fakes.marks import check_marks, marks_in
 from limpet.testing.fakes.schemas import check_schema
 from limpet.testing.fakes.script import Reply, Rules, Script, Seen, pieces
 from limpet.testing.fakes.server import FakeServer, sse
@@ -73,7 +74,7 @@ class AnthropicService:
         need(body.get("system") != "", "system: text content blocks must be non-empty")
         _check_tools(body)
         self._check_messages(messages, model)
-        _check_marks([mark for part in ("tools", "system", "messages") for mark in _marks(body.get(part))])
+        check_marks([mark for part in ("tools", "system", "messages") for mark in marks_in(body.get(part))])
 
     def _check_messages(self, messages: list[dict[str, object]], model: str) -> None:
         need(messages[0].get("role") == "user", "messages: first message must use the user role")
@@ -230,30 +231,3 @@ def _check_tools(body: dict[str, object]) -> None:
         names.add(found)
         check_schema(tool.get("input_schema"), f"tools.{at}.input_schema", dialect="anthropic")
     need(names or "tool_choice" not in body, "tool_choice may only be specified while providing tools")
-
-
-def _marks(value: object) -> list[object]:
-    """What stands at `cache_control` in a part of the body, in its order."""
-    if isinstance(value, dict):
-        found = msgspec.convert(value, dict[str, object])
-        if "cache_control" in found:
-            need(found.get("type") not in ("thinking", "redacted_thinking"), "thinking: cache_control is not permitted")
-        own = [found["cache_control"]] if "cache_control" in found else []
-        return [*(mark for item in found.values() for mark in _marks(item)), *own]
-    if isinstance(value, list):
-        return [mark for item in msgspec.convert(value, list[object]) for mark in _marks(item)]
-    return []
-
-
-def _check_marks(marks: list[object]) -> None:
-    """At most four, and those of an hour before those of five minutes."""
-    need(len(marks) <= 4, f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}.")
-    lives = [fields(mark, "cache_control") for mark in marks]
-    for mark in lives:
-        need(mark.get("type") == "ephemeral", "cache_control.type: Input should be 'ephemeral'")
-        need(mark.get("ttl", "5m") in ("5m", "1h"), "cache_control.ttl: Input should be '5m' or '1h'")
-    hours = [mark.get("ttl") == "1h" for mark in lives]
-    need(
-        hours == sorted(hours, reverse=True),
-        "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block",
-    )

@@ -123,13 +123,14 @@ class FakeMedia:
         if size > LARGEST:
             raise Refused(f"Maximum content size limit ({LARGEST}) exceeded ({size} bytes read)", status=413)
         need(name, "file: field required")
-        known = {"model", "language", "prompt", "response_format", "temperature"}
-        need(set(fields) <= known, f"Unknown parameter: {sorted(set(fields) - known)}")
         model = text(fields.get("model"), "model")
+        language = "languages[]" if model == "gpt-transcribe" else "language"
+        known = {"model", language, "prompt", "response_format", "temperature"}
+        need(set(fields) <= known, f"Unknown parameter: {sorted(set(fields) - known)}")
         need(PurePath(name).suffix.lstrip(".").lower() in _RECORDINGS, f"Invalid file format. Supported: {_RECORDINGS}")
         need(mime.startswith(("audio/", "video/")), f"file has the type {mime or 'none'}")
         need(size, "Audio file is too short. Minimum audio length is 0.1 seconds.")
-        if model.startswith("gpt-"):
+        if model.startswith("gpt-4o"):
             need(fields.get("response_format", "json") == "json", f"response_format is not supported with {model}")
             usage: dict[str, object] = {"type": "tokens", "input_tokens": 1000, "output_tokens": 100}
         else:

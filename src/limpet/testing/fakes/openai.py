@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from limpet.testing.fakes.marks import check_marks, marks_in
 from limpet.testing.fakes.schemas import check_schema
 from limpet.testing.fakes.script import Reply, Rules, Script, Seen, pieces
 from limpet.testing.fakes.server import FakeServer, sse
@@ -90,6 +91,9 @@ class OpenAIService:
         if rules.max_characters and _size(messages) > rules.max_characters:
             limit = rules.max_characters // 4
             raise Refused(f"This model's maximum context length is {limit} tokens.", code="context_length_exceeded")
+        marks = marks_in(body)
+        need(rules.cache_marks or not marks, "Unknown parameter: 'cache_control'.")
+        check_marks(marks)
         self._signs = rules.signatures
         _check_tools(body, rules)
         _check_messages(messages, rules)
@@ -211,7 +215,10 @@ def _check_messages(messages: list[dict[str, object]], rules: Rules) -> None:
             found = text(message.get("tool_call_id"), f"{where}.tool_call_id")
             need(found in open_ids, f"{where}: no preceding tool call with id {found!r}, or answered twice")
             open_ids.remove(found)
-            text(message.get("content"), f"{where}.content")
+            if rules.cache_marks:
+                _check_content(message.get("content"), f"{where}.content")
+            else:
+                text(message.get("content"), f"{where}.content")
         else:
             need(not open_ids, f"{where}: tool calls {open_ids} have no tool message")
         if role == "assistant":

@@ -79,6 +79,7 @@ class Rules(Struct, frozen=True):
     - `max_characters`: of all messages together, beyond which the context is too long; 0 = no limit
     - `alternate`: user and assistant must take turns (Mistral, Anthropic always)
     - `kimi`: answers with calls must bring a `reasoning_content` back that is not empty, and schemas are Moonshot's
+    - `cache_marks`: parts may carry `cache_control` (OpenRouter before Anthropic's models)
     - `streams`: whether it can stream; else it refuses `stream` and answers in one piece of JSON
     - `signatures`: calls of this API are Gemini's and come with a signature that must come back
     """
@@ -91,6 +92,7 @@ class Rules(Struct, frozen=True):
     alternate: bool = False
     kimi: bool = False
     signatures: bool = False
+    cache_marks: bool = False
     streams: bool = True
 
 
