@@ -92,6 +92,26 @@ def test_the_bytes_on_the_wire_are_the_same_again(tmp_path: Path, reference: str
     asyncio.run(main())
 
 
+def test_a_forks_requests_name_the_cache_of_their_origin_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = ScriptedModel([work], forever=True)
+        async with home(tmp_path, model, tools=Ledger(tmp_path).tools()) as (services, _):
+            await Conversation(services, KEY).send(said("one"))
+            await Conversation(services, KEY).send(said("/fork side"))
+            await Conversation(services, "agent:main:cli:side").send(said("two"))
+            row = services.store.read(lambda c: sessions.live(c, "agent:main:cli:side"))
+            assert row is not None
+            log = services.store.read(lambda c: entries.load(c, row.id))
+            recording = recording_of(log, log[-1].turn, cache_key=row.cache_key)
+            recording = from_json(to_json(recording), name="x")
+            made = requests_of(recording)
+            assert made == model.requests[-len(made) :]
+            assert made[0].cache_key
+            assert (await replay(services, recording, model=None, texts=True)).same
+
+    asyncio.run(main())
+
+
 def test_a_recorded_turn_replays_to_the_same_and_touches_nothing(tmp_path: Path) -> None:
     async def main() -> None:
         log, turn, _ = await worked(tmp_path, [work], ["one", "two", "three"])
