@@ -152,6 +152,8 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
             )
             blobs.remove(services.keeping.blobs, removed.blobs)
             scrubbed = await services.store.scrub()
+            if services.undo is not None:
+                await services.undo.forget(removed.turns)
             return _report(removed, row, scrubbed=scrubbed, workspace=services.workspace, home=invocation.home().root)
 
     say("\n".join(asyncio.run(main())))
