@@ -27,8 +27,8 @@ from limpet.store.sql import Connection
 from limpet.types.entry import Label, Leaf, Payload
 
 UNREACHED = (
-    "Not reached: what the model's provider keeps, exports, archives, backups of the disk, and what other "
-    "conversations quote of it."
+    "Not reached: what the model's provider keeps, exports, archives, backups of the disk, what other conversations "
+    "quote of it, and files in the workspace with their copies for /rollback."
 )
 
 
