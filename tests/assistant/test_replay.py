@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,12 @@ from limpet.llm.choose import Choice
 from limpet.llm.profiles import profile_of
 from limpet.session.recording import from_json, lines, recording_of, requests_of, to_json
 from limpet.store import entries, sessions
-from limpet.testing.fakes import Call, FakeAnthropic, FakeOpenAI, Reply
+from limpet.testing.fakes import Call, FakeAnthropic, FakeBedrock, FakeGemini, FakeOpenAI, FakeResponses, Reply
 from limpet.testing.fakes.server import FakeServer
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
 from limpet.types.entry import AssistantEntry, Entry
 from limpet.types.message import Request
+from limpet.types.profile import Wire
 from tests.assistant.room import KEY, Ledger, home, said
 from tests.cases.stage import stage
 
@@ -63,31 +65,60 @@ def test_requests_are_rebuilt_from_the_log_as_they_were_made(tmp_path: Path) -> 
     assert rebuilt == model.requests
 
 
-@pytest.mark.parametrize("reference", ["openai/gpt-4o", "anthropic/claude-sonnet-5-5"])
-def test_the_bytes_on_the_wire_are_the_same_again(tmp_path: Path, reference: str) -> None:
+SERVICES: dict[Wire, tuple[Callable[..., FakeServer], str]] = {
+    "openai_chat": (FakeOpenAI, "openai/gpt-4o"),
+    "openai_responses": (FakeResponses, "openai/gpt-5.6-terra"),
+    "anthropic": (FakeAnthropic, "anthropic/claude-sonnet-5-5"),
+    "gemini": (FakeGemini, "gemini/gemini-3.8-flash"),
+    "bedrock": (FakeBedrock, "bedrock/us.anthropic.claude-sonnet-4-5-v1:0"),
+}
+
+
+@pytest.mark.parametrize("wire", list(SERVICES))
+def test_the_bytes_on_the_wire_are_the_same_again(tmp_path: Path, wire: Wire) -> None:
     """What the service got is what it gets when the rebuilt requests are sent to it."""
     listing = Reply(text=("Looking.",), calls=(Call("list_dir", '{"path":"."}'),))
     script = [listing, Reply(text=("Nothing there.",)), Reply(text=("Goodbye.",))]
 
-    def server() -> FakeServer:
-        return FakeOpenAI(script) if reference.startswith("openai") else FakeAnthropic(script)
+    server, reference = SERVICES[wire]
 
     async def main() -> None:
-        async with server() as first, stage(tmp_path, first, reference) as one:
+        async with server(script) as first, stage(tmp_path, first, reference, wire=wire) as one:
             await one.say("what is there?")
             await one.say("bye")
             log = log_of(one.services)
             sent = [seen.raw for seen in first.requests]
-        async with server() as second:
+        async with server(script) as second:
             provider, _, name = reference.partition("/")
-            profile = profile_of(provider, name, base_url=second.base_url)
+            profile = profile_of(provider, name, base_url=second.base_url, wire=wire)
             model = build(Choice(profile=profile, key=second.key, reason=""))
             turns = list(dict.fromkeys(entry.turn for entry in log if entry.turn))
             for request in [request for turn in turns for request in requests_of(recording_of(log, turn))]:
                 async for _ in model.stream(request):
                     pass
             await model.close()
+            assert len(sent) == 3
             assert [seen.raw for seen in second.requests] == sent
+
+    asyncio.run(main())
+
+
+def test_a_forks_requests_name_the_cache_of_their_origin_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        model = ScriptedModel([work], forever=True)
+        async with home(tmp_path, model, tools=Ledger(tmp_path).tools()) as (services, _):
+            await Conversation(services, KEY).send(said("one"))
+            await Conversation(services, KEY).send(said("/fork side"))
+            await Conversation(services, "agent:main:cli:side").send(said("two"))
+            row = services.store.read(lambda c: sessions.live(c, "agent:main:cli:side"))
+            assert row is not None
+            log = services.store.read(lambda c: entries.load(c, row.id))
+            recording = recording_of(log, log[-1].turn, cache_key=row.cache_key)
+            recording = from_json(to_json(recording), name="x")
+            made = requests_of(recording)
+            assert made == model.requests[-len(made) :]
+            assert made[0].cache_key
+            assert (await replay(services, recording, model=None, texts=True)).same
 
     asyncio.run(main())
 

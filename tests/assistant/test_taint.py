@@ -37,7 +37,13 @@ class World:
             self.done.append(path)
             return text_result("ok")
 
-        return (web_fetch, put)
+        @tool(effect="row", sends=True)
+        async def session_send(context: ToolContext, to: str) -> ToolResult:
+            """Speak."""
+            self.done.append(to)
+            return text_result("ok")
+
+        return (web_fetch, put, session_send)
 
 
 def hijacked(folder: Path, *calls: object, words: str = "What is at https://start.example ?") -> list[str]:
@@ -93,3 +99,25 @@ def test_without_strangers_words_nothing_is_asked(tmp_path: Path) -> None:
 
     asyncio.run(main())
     assert world.done == ["MEMORY.md"]
+
+
+def test_nothing_is_said_in_another_conversation(tmp_path: Path) -> None:
+    assert hijacked(tmp_path, call("session_send", {"to": "side"})) == []
+
+
+def test_a_summary_of_strangers_words_taints_the_next_conversation_and_not_the_one_after(tmp_path: Path) -> None:
+    world, page = World(), Answer(calls=(call("web_fetch", {"url": "https://start.example"}),))
+
+    def put(path: str) -> Answer:
+        return Answer(calls=(call("put", {"path": path}),))
+
+    model = ScriptedModel([page, "read", put("MEMORY.md"), "asked", put("SOUL.md"), "done"])
+
+    async def main() -> None:
+        async with home(tmp_path, model, tools=world.tools()) as (services, _):
+            talk = Conversation(services, KEY)
+            for text in ("What is at https://start.example ?", "/new", "go on", "/reset", "go on"):
+                await talk.send(said(text))
+
+    asyncio.run(main())
+    assert world.done[1:] == ["SOUL.md"]

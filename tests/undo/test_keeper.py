@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from pathlib import Path
@@ -292,3 +293,19 @@ def test_what_was_in_a_locked_folder_is_not_taken_for_new(tmp_path: Path) -> Non
     for name in ("d", "e"):
         (ground.place / name).chmod(0o755)
         assert (ground.place / name / "a").read_text() == "x"
+
+
+def test_what_an_erased_turn_kept_is_gone_from_the_disk(tmp_path: Path) -> None:
+    ground = Ground(tmp_path)
+    (ground.place / "a").write_text("a secret of long ago")
+    (ground.place / "b").write_text("of another turn")
+    ground.file("a", name="t1")
+    (ground.place / "a").write_text("new")
+    ground.finish("t1")
+    ground.file("b", name="t2")
+    (ground.place / "b").write_text("new")
+    ground.finish("t2")
+    assert asyncio.run(ground.keeper.forget(["t1", "t9"])) == 1
+    kept = b"".join(file.read_bytes() for file in Path(ground.keeper.copies.path).parent.iterdir())
+    assert b"a secret of long ago" not in kept
+    assert b"of another turn" in kept

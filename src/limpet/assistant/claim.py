@@ -17,7 +17,7 @@ from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnRow
 from limpet.types.entry import Payload
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import InboxRow, Trust
 from limpet.types.event import Notice
 from limpet.types.ids import new_id
 from limpet.types.ports import Model
@@ -73,7 +73,7 @@ async def claim(
         lease = taken[-1]
         if entries.last_seq(connection, lease.session) != known.last_seq:
             raise StaleLogError("The log has grown.")
-        return _begin(connection, writer(lease, name), before, now=now)
+        return _begin(connection, writer(lease, name), *before, now=now)
 
     try:
         found = await services.store.write(work)
@@ -86,19 +86,18 @@ async def claim(
     return found
 
 
-def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int) -> Claim:
+def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], trust: Trust, *, now: int) -> Claim:
     """Resume the turn that a dead process left, or begin with what waits in the inbox."""
     lease = writer.lease
     found = turns.live(connection, lease.session)
     if found is not None:
-        commits.resume(
-            connection, TurnWriter(lease=lease, turn=found.id, key=writer.key, render=writer.render), before, now=now
-        )
+        resumed = TurnWriter(lease=lease, turn=found.id, key=writer.key, render=writer.render)
+        commits.resume(connection, resumed, before, now=now, trust=trust)
         return Claim(lease, found=found)
     rows = inbox.queued(connection, writer.key)
     if rows and commands.find(rows[0].inbound.text):
         return Claim(lease, row=rows[0])
-    made = commits.begin(connection, writer, before, now=now)
+    made = commits.begin(connection, writer, before, now=now, trust=trust)
     if not made:
         sessions.release(connection, lease)
     return Claim(lease, made=writer.turn if made else "", idle=not made)
@@ -119,17 +118,18 @@ def _may_end(connection: Connection, session: str, *, key: str) -> bool:
     return bool(rows) and not commands.find(rows[0].inbound.text) and turns.live(connection, session) is None
 
 
-def _before(services: Services, key: str, log: Log, *, profile: Profile, over: str) -> Sequence[Payload]:
-    """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed.
+def _before(services: Services, key: str, log: Log, *, profile: Profile, over: str) -> tuple[Sequence[Payload], Trust]:
+    """What goes into the log ahead of the user's words: a new snapshot when one is due, else what changed. And how far
+    that is trusted.
 
     `over` is the session that ends with this message.
     """
     prompting = services.prompting
     reason = _snapshot_reason(services, key, log, profile=profile)
     if not reason:
-        return prompting.changes(log.prompt, log.told) if log.prompt else ()
+        return prompting.changes(log.prompt, log.told) if log.prompt else (), "owner"
     before = archive.summary_before(services.store, key, ending=over)
-    return (prompting.snapshot(profile, reason=reason, before=before),)
+    return (prompting.snapshot(profile, reason=reason, before=before.text),), before.trust
 
 
 def _snapshot_reason(services: Services, key: str, log: Log, *, profile: Profile) -> str:

@@ -88,6 +88,7 @@ COMMANDS = {
         Command(name="help", summary="what you can say here", run=_help),
         Command(name="status", summary="model, session and what it has used", run=look.status),
         Command(name="new", summary="begin a new conversation; the old one is kept", run=session.new, needs_lease=True),
+        Command(name="reset", summary="the same as /new", run=session.new, needs_lease=True),
         Command(
             name="compact",
             summary="summarise the older part of this conversation; `focus` is what to keep above all",

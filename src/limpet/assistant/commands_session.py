@@ -53,9 +53,11 @@ async def reload(order: Order) -> str:
     services = conversation.services
     profile = (await services.models.get(conversation.model_reference())).profile
     before = summary_before(services.store, conversation.key)
-    made = services.prompting.snapshot(profile, reason="/reload", before=before)
+    made = services.prompting.snapshot(profile, reason="/reload", before=before.text)
     now = services.clock.now()
-    await services.store.write(lambda connection: entries.append(connection, lease, made, turn="", now=now))
+    await services.store.write(
+        lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=before.trust)
+    )
     return "The workspace files are read anew. The provider has to read the whole conversation once more."
 
 

@@ -76,6 +76,7 @@ class Elsewhere:
         if not text.strip() or len(text) > LONGEST:
             raise ToolError(f"A message has between 1 and {LONGEST:,} characters.")
         own, other, address = self._store.read(lambda connection: self._target(connection, session, to))
+        held = self._store.read(lambda connection: entries.trusts(connection, session))
         said = self._redactor.redact(text)
         return Post(
             other.key,
@@ -85,7 +86,7 @@ class Elsewhere:
                 # Never a command there: it begins with a bracket.
                 text=f"[From the conversation {own.key}] {said}",
                 sender=f"the conversation {own.key}",
-                trust="peer",
+                trust="external" if "external" in held else "peer",
             ),
         )
 

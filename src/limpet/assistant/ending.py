@@ -63,6 +63,7 @@ async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
             await services.store.write(lambda connection: sessions.count_closing(connection, lease))
             return False
         found = Digest((), by_rules(ended))
+    await flush.catch_up(services, ended)
     await _flush(services, lease, ended, found=found)
     if not await _remember(services, row, summary=found.summary, ended=ended):
         await services.store.write(lambda connection: sessions.count_closing(connection, lease))
@@ -75,10 +76,10 @@ async def _flush(services: Services, lease: Lease, ended: Log, *, found: Digest)
     """Bring the notes of `found` into the file, once."""
     waiting = flush.unflushed(ended.path(), "")
     if not waiting:
-        await flush.catch_up(services, ended)
         return
-    made = flush.flush_of(services, found.notes, waiting, upto=ended.leaf)
-    now, trust = services.clock.now(), flush.trust_of(waiting)
+    _, visible = ended.visible()
+    now, trust = services.clock.now(), flush.trust_of([*waiting, *visible])
+    made = flush.flush_of(services, found.notes, trust=trust, upto=ended.leaf)
     await services.store.write(
         lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=trust)
     )

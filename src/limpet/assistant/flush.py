@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from limpet.assistant.services import Services
 from limpet.errors import WorkspaceError
 from limpet.session.log import Log
-from limpet.types.entry import Entry, Flush
+from limpet.types.entry import Compaction, Entry, Flush, PromptEntry
 from limpet.types.envelope import Trust, lowest
 from limpet.types.event import Notice
 
@@ -28,19 +28,22 @@ def unflushed(line: Sequence[Entry], until: str) -> list[Entry]:
     return list(line[start : places.get(until, len(line))])
 
 
-def flush_of(services: Services, notes: Sequence[str], entries: Sequence[Entry], *, upto: str) -> Flush:
-    """The flush entry for `notes` that were made of `entries`."""
+def flush_of(services: Services, notes: Sequence[str], *, trust: Trust, upto: str) -> Flush:
+    """The flush entry for `notes` that were made of what is trusted so far."""
     at = services.clock.now()
     return Flush(
         upto=upto,
-        path=services.notes.file(at, trust_of(entries)) if notes else "",
+        path=services.notes.file(at, trust) if notes else "",
         lines=tuple(f"- {' '.join(note.split())}" for note in notes),
     )
 
 
 def trust_of(entries: Sequence[Entry]) -> Trust:
-    """What is made of these entries is trusted as little as the least trusted of them."""
-    return lowest(entry.trust for entry in entries)
+    """What is made of these entries is trusted as little as the least trusted of them.
+
+    Prompts are left out: else a stranger's page would follow the owner from conversation to conversation for ever.
+    """
+    return lowest(entry.trust for entry in entries if not isinstance(entry.payload, PromptEntry))
 
 
 async def write(services: Services, flush: Flush) -> None:
@@ -54,8 +57,14 @@ async def write(services: Services, flush: Flush) -> None:
 
 
 async def catch_up(services: Services, log: Log) -> None:
-    """Write the newest flush again: its process may have died between the commit and the file."""
+    """Write the newest flush again where its process may have died between the commit and the file.
+
+    Where its compaction follows, the file was written: lines that the owner has deleted since stay deleted.
+    """
+    following = None
     for entry in reversed(log.entries):
         if isinstance(entry.payload, Flush):
-            await write(services, entry.payload)
+            if not isinstance(following, Compaction):
+                await write(services, entry.payload)
             return
+        following = entry.payload

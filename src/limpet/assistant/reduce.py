@@ -31,7 +31,7 @@ from limpet.session.stand_in import stand_in, without_model
 from limpet.store import commits
 from limpet.store.sessions import Lease
 from limpet.types.entry import Compaction, Entry, Payload, Prune, ToolResultEntry
-from limpet.types.envelope import Trust
+from limpet.types.envelope import Trust, lowest
 from limpet.types.event import Notice
 from limpet.types.message import Request
 from limpet.types.ports import Model
@@ -117,7 +117,7 @@ class Reducer:
         if parts is None or sum(map(self._weigh, parts.covered)) < self._room.summary // 2:
             return None
         made = await self._digest(parts, focus=focus)
-        await self._commit(parts, made.summary, before=before)
+        await self._commit(parts, made, before=before)
         return before, self.tokens()
 
     def tokens(self) -> int:
@@ -149,16 +149,16 @@ class Reducer:
         if self._services.rules.sliding:
             await self._write([Compaction(summary="", first_kept=parts.kept[0].id, how="window")], trust="owner")
             return True
-        summary, error = "", self._no_digest(harder)
+        made, error = None, self._no_digest(harder)
         if not error:
             self._services.emit(Notice("Summarising the older part of this conversation …"))
             try:
-                summary = (await self._digest(parts)).summary
+                made = await self._digest(parts)
             except (ModelError, UselessDigestError, UserError) as failure:
                 error = failure.present()
                 log.warning("No summary of session %s: %s", self._place.lease.session, error)
-        summary = summary or without_model(parts.covered, parts.previous, tokens=self._room.summary)
-        await self._commit(parts, summary, before=tokens, error=error)
+        made = made or Digest((), without_model(parts.covered, parts.previous, tokens=self._room.summary))
+        await self._commit(parts, made, before=tokens, error=error)
         if self.tokens() > self._room.limit:
             await self._clear_results()
         after = self.tokens()
@@ -171,7 +171,7 @@ class Reducer:
         place = cut(visible, keep, weigh=self._weigh, turns=self._services.rules.sliding)
         if place == 0:
             return None
-        return _Parts(visible[:place], visible[place:], previous, _newest_compaction(visible))
+        return _Parts(visible[:place], visible[place:], previous, _newest_compaction(visible) if previous else None)
 
     def _weigh(self, entry: Entry) -> int:
         return self._services.weights.entry(entry, self._profile)
@@ -200,9 +200,11 @@ class Reducer:
             self._room if own else room_of(inquiry.model.profile.window),
         )
         if waiting:
+            await flush.catch_up(self._services, self._log)
             upto = self._log.leaf if found.whole else waiting[-1].id
-            made = flush.flush_of(self._services, found.notes, material, upto=upto)
-            await self._write([made], trust=flush.trust_of(material))
+            trust = lowest((flush.trust_of(material), _trust(parts, found)))
+            made = flush.flush_of(self._services, found.notes, trust=trust, upto=upto)
+            await self._write([made], trust=trust)
             await flush.write(self._services, made)
         return found
 
@@ -212,17 +214,19 @@ class Reducer:
         model = await services.models.get(named) if named else self._model
         return inquiry_with(services, model, self._place.lease.session, spend=self._spend)
 
-    async def _commit(self, parts: _Parts, summary: str, *, before: int, error: str = "") -> None:
+    async def _commit(self, parts: _Parts, digest: Digest, *, before: int, error: str = "") -> None:
         """Log the compaction, and a new snapshot where the prompt would read otherwise by now."""
-        made = stand_in(summary, parts.covered, parts.kept, before=parts.before, tokens=self._room.keep // 2)
+        earlier = parts.before.payload if parts.before else None
+        earlier = earlier if isinstance(earlier, Compaction) else None
+        made = stand_in(digest.summary, parts.covered, parts.kept, before=earlier, tokens=self._room.keep // 2)
         made = structs.replace(made, tokens_before=before, how="reduced" if error else "summary", error=error)
         payloads: list[Payload] = [made]
         current = self._log.prompt
         archived = summary_before(self._services.store, self._place.key)
-        fresh = self._services.prompting.snapshot(self._profile, reason="compaction", before=archived)
+        fresh = self._services.prompting.snapshot(self._profile, reason="compaction", before=archived.text)
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
-        await self._write(payloads, trust=flush.trust_of(parts.covered))
+        await self._write(payloads, trust=_trust(parts, digest))
 
     async def _clear_results(self) -> bool:
         """The last resort: placeholders for all results but those of the newest calls."""
@@ -253,14 +257,17 @@ class _Parts(Struct, frozen=True):
     covered: list[Entry]
     kept: list[Entry]
     previous: str
-    before: Compaction | None
+    before: Entry | None
 
 
-def _newest_compaction(visible: Sequence[Entry]) -> Compaction | None:
-    for entry in reversed(visible):
-        if isinstance(entry.payload, Compaction):
-            return entry.payload
-    return None
+def _trust(parts: _Parts, digest: Digest) -> Trust:
+    """How far a summary is trusted: as little as anything that the model has read for it."""
+    read = [*parts.covered, *((parts.before,) if parts.before else ()), *(parts.kept if digest.whole else ())]
+    return flush.trust_of(read)
+
+
+def _newest_compaction(visible: Sequence[Entry]) -> Entry | None:
+    return next((entry for entry in reversed(visible) if isinstance(entry.payload, Compaction)), None)
 
 
 def _assistant_of(entry: Entry) -> str:

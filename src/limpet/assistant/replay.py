@@ -109,7 +109,7 @@ class ReplayedSession(MemorySession):
         self._names = [entry.id for entry in recording.during if isinstance(entry.payload, AssistantEntry)]
         self._asking = asking[0] if asking else None
         self._seen = 0
-        super().__init__(log=Log(recording.before))
+        super().__init__(log=Log(recording.before, cache_key=recording.cache_key))
 
     @property
     def during(self) -> list[Entry]:
@@ -118,6 +118,7 @@ class ReplayedSession(MemorySession):
     async def request(self, *, tool_choice: ToolChoice = "auto") -> Request:
         self._give()
         request = await super().request(tool_choice=tool_choice)
+        request = structs.replace(request, cache_key=self.log.cache_key)
         if self._asking is None:
             return request
         choice: ToolChoice = "none" if "none" in (tool_choice, self._asking.tool_choice) else "auto"

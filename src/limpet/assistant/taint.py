@@ -1,8 +1,8 @@
 """The taint rule: with strangers' words in the conversation, what they could gain by needs the owner's yes (DESIGN 9).
 
-Two things a hijacked model would do are sinks here: carry something out in an address it made up, and write itself into
-the files that steer later conversations. An address that stands word for word in what the owner said, or in what was
-found, carries nothing out; so reading the results of a search asks nothing.
+What a hijacked model would do are sinks here: carry something out in an address it made up, speak in another
+conversation, and write itself into the files that steer later ones. An address that stands word for word in what the
+owner said, or in what was found, carries nothing out; so reading the results of a search asks nothing.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class TaintPolicy:
         for path in call.writes:
             if protected := self._protected(path):
                 return "ask", f"{WHY} {protected} steers later conversations"
+        if isinstance(call, Bound) and call.sends:
+            return "ask", f"{WHY} {call.name} carries words out of it"
         url = str(call.values.get("url", "")) if isinstance(call, Bound) else ""
         if url and not self._known(url):
             return "ask", f"{WHY} neither you nor anything found has named the address {url[:200]}"

@@ -20,6 +20,7 @@ from limpet.cli.view import TerminalView
 from limpet.errors import InputError
 from limpet.session.recording import Recording, from_json, pictures, recording_of, to_json
 from limpet.store import entries, sessions, turns
+from limpet.store.turns import TurnRow
 from limpet.types.ports import Model
 
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -130,13 +131,19 @@ def _recording(services: Services, turn: str, session: str) -> Recording:
         for key in (session, f"agent:{services.agent}:{session}", f"agent:{services.agent}:cli:{session}"):
             live = store.read(lambda connection, key=key: sessions.live(connection, key))
             if live and (newest := store.read(lambda connection, live=live: turns.newest(connection, live.id))):
-                return recording_of(store.read(lambda connection: entries.load(connection, newest.session)), newest.id)
+                return _of_turn(services, newest)
         raise InputError(f"There is no turn in the conversation {session}.")
     found = store.read(lambda connection: turns.matching(connection, turn))
     if len(found) != 1:
         many = f"{len(found)} turns begin with {turn}" if found else f"There is no turn {turn}"
         raise InputError(f"{many}.", hint="Ids of turns: `limpet sessions export --format jsonl`, or say `last`.")
-    return recording_of(store.read(lambda connection: entries.load(connection, found[0].session)), found[0].id)
+    return _of_turn(services, found[0])
+
+
+def _of_turn(services: Services, turn: TurnRow) -> Recording:
+    log = services.store.read(lambda connection: entries.load(connection, turn.session))
+    row = services.store.read(lambda connection: sessions.find(connection, turn.session))
+    return recording_of(log, turn.id, cache_key=row.cache_key if row else "")
 
 
 def _read(file: Path) -> Recording:

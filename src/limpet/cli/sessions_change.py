@@ -27,8 +27,8 @@ from limpet.store.sql import Connection
 from limpet.types.entry import Label, Leaf, Payload
 
 UNREACHED = (
-    "Not reached: what the model's provider keeps, exports, archives, backups of the disk, and what other "
-    "conversations quote of it."
+    "Not reached: what the model's provider keeps, exports, archives, backups of the disk, what other conversations "
+    "quote of it, and files in the workspace with their copies for /rollback."
 )
 
 
@@ -152,6 +152,8 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
             )
             blobs.remove(services.rules.keeping.blobs, removed.blobs)
             scrubbed = await services.store.scrub()
+            if services.undo is not None:
+                await services.undo.forget(removed.turns)
             return _report(removed, row, scrubbed=scrubbed, workspace=services.workspace, home=invocation.home().root)
 
     say("\n".join(asyncio.run(main())))

@@ -26,13 +26,15 @@ SUMMARY = "(What was said before was erased by the owner.)"
 class Removed(Struct, frozen=True):
     """What a removal took: how many entries, in which sessions (ids), which blobs have no use any more.
 
-    `files` are the notes in the workspace that were made of them, which it did not touch.
+    `files` are the notes in the workspace that were made of them, and `turns` the turns they were of, whose copies of
+    files are kept elsewhere: it did not touch those.
     """
 
     entries: int
     sessions: tuple[str, ...] = ()
     blobs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
 
 
 def erase(
@@ -64,7 +66,8 @@ def erase(
         amount = sum(entry.session == name for entry in found)
         removal.record(connection, one, entries=amount, why=why, now=now)
     gone = removal.drop_blobs(connection, blobs)
-    return Removed(count, tuple(touched), blobs=tuple(gone), files=tuple(files))
+    turns = dict.fromkeys(one.turn for one in found if one.turn)
+    return Removed(count, tuple(touched), blobs=tuple(gone), files=tuple(files), turns=tuple(turns))
 
 
 def delete(connection: Connection, session: str, *, owner: Owner, now: int, why: str) -> Removed:

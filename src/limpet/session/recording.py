@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from limpet.errors import InputError
 from limpet.session.export import plain
@@ -29,11 +29,15 @@ LOOP_NOTES = ("guard", "empty answer", "limit")
 
 
 class Recording(Struct, frozen=True):
-    """The log of a session up to the end of `turn`. `blobs` are pictures by their SHA-256, where they are known."""
+    """The log of a session up to the end of `turn`. `blobs` are pictures by their SHA-256, where they are known.
+
+    `cache_key` is that of its requests where it is not the session itself (a fork).
+    """
 
     turn: str
     entries: tuple[Entry, ...]
     blobs: dict[str, bytes] = {}
+    cache_key: str = ""
 
     @property
     def before(self) -> list[Entry]:
@@ -50,12 +54,12 @@ class Recording(Struct, frozen=True):
         return [entry.payload.message for entry in self.during if isinstance(entry.payload, AssistantEntry)]
 
 
-def recording_of(entries: Sequence[Entry], turn: str) -> Recording:
+def recording_of(entries: Sequence[Entry], turn: str, *, cache_key: str = "") -> Recording:
     """The recording of a turn in its session's log. Raises `InputError` when it is not there."""
     last = max((entry.seq for entry in entries if entry.turn == turn), default=0)
     if not last:
         raise InputError(f"There is no turn {turn} in this conversation.")
-    return Recording(turn, tuple(entry for entry in entries if entry.seq <= last))
+    return Recording(turn, tuple(entry for entry in entries if entry.seq <= last), cache_key=cache_key)
 
 
 def requests_of(recording: Recording) -> list[Request]:
@@ -72,6 +76,7 @@ def requests_of(recording: Recording) -> list[Request]:
                     tool_choice=entry.payload.tool_choice,
                     sampling=entry.payload.sampling,
                     rhythm=entry.payload.rhythm,
+                    cache_key=recording.cache_key,
                 )
             )
         log.extend([entry])
@@ -142,6 +147,7 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     turn: str
     entries: tuple[_Stored, ...]
     blobs: dict[str, str] = {}
+    cache_key: str = ""
 
 
 def to_json(recording: Recording) -> bytes:
@@ -160,7 +166,8 @@ def to_json(recording: Recording) -> bytes:
         for entry in recording.entries
     )
     blobs = {name: base64.b64encode(data).decode() for name, data in recording.blobs.items()}
-    return msgspec.json.format(msgspec.json.encode(_File(VERSION, recording.turn, stored, blobs)), indent=1) + b"\n"
+    file = _File(VERSION, recording.turn, stored, blobs, recording.cache_key)
+    return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
 
 
 def from_json(data: bytes, *, name: str) -> Recording:
@@ -175,7 +182,7 @@ def from_json(data: bytes, *, name: str) -> Recording:
                 parent=one.parent,
                 at=one.at,
                 turn=one.turn,
-                payload=decode_payload(bytes(one.payload)),
+                payload=decode_payload(msgspec.json.format(bytes(one.payload), indent=-1)),
                 trust=one.trust,
             )
             for one in file.entries
@@ -187,7 +194,7 @@ def from_json(data: bytes, *, name: str) -> Recording:
         ) from None
     if file.limpet_replay > VERSION:
         raise InputError(f"{name} was written by a newer Limpet.")
-    return recording_of(entries, file.turn) if not blobs else Recording(file.turn, entries, blobs)
+    return structs.replace(recording_of(entries, file.turn, cache_key=file.cache_key), blobs=blobs)
 
 
 def pictures(entries: Iterable[Entry]) -> list[str]:

@@ -32,7 +32,7 @@ def boundary(now: int, hour: int, *, zone: tzinfo) -> int:
     two of them the first: once a day in any case.
     """
     local = datetime.fromtimestamp(now / 1000, zone)
-    for back in (0, 1):
+    for back in (0, 1, 2):  # a zone can leave out a whole day
         day = local.date() - timedelta(days=back)
         moment = round(datetime(day.year, day.month, day.day, hour, tzinfo=zone).timestamp() * 1000)
         if moment <= now:

@@ -44,7 +44,9 @@ class TurnWriter(Struct, frozen=True):
     render: Render
 
 
-def begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int) -> list[Entry]:
+def begin(
+    connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int, trust: Trust = "owner"
+) -> list[Entry]:
     """Commit 2: the turn runs, `before` (snapshot, notes) and the waiting events are in the log.
 
     Gives no entries, and begins nothing, when no event waits any more.
@@ -53,11 +55,15 @@ def begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload],
     if not rows or writer.render(rows[0]) is None:
         return []
     turns.insert(connection, writer.turn, writer.lease.session, now=now)
-    made = [entries.append(connection, writer.lease, payload, turn=writer.turn, now=now) for payload in before]
+    made = [
+        entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust) for payload in before
+    ]
     return made + absorb(connection, writer, now=now)
 
 
-def resume(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int) -> None:
+def resume(
+    connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int, trust: Trust = "owner"
+) -> None:
     """Commit 2 of a turn that was interrupted: one more attempt, under the new lease.
 
     Of `before` only a snapshot goes in (another model goes on with the turn): a note would come between calls and
@@ -68,7 +74,7 @@ def resume(connection: Connection, writer: TurnWriter, before: Sequence[Payload]
     turns.count_attempt(connection, writer.turn)
     for payload in before:
         if isinstance(payload, PromptEntry):
-            entries.append(connection, writer.lease, payload, turn=writer.turn, now=now)
+            entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
 
 
 def begin_again(connection: Connection, lease: Lease, *, turn: str, row: int, now: int) -> None:

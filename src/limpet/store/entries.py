@@ -83,9 +83,9 @@ def first(connection: Connection, session: str, kind: str) -> Entry | None:
     return None if row is None else _entry(row)
 
 
-def trusts(connection: Connection, session: str) -> list[Trust]:
-    """How far what a session holds is trusted: each degree once."""
-    rows = connection.execute("SELECT DISTINCT trust FROM entries WHERE session = ?", (session,))
+def trusts(connection: Connection, session: str, *, but: str = "") -> list[Trust]:
+    """How far what a session holds, `but` for the entries of a kind, is trusted: each degree once."""
+    rows = connection.execute("SELECT DISTINCT trust FROM entries WHERE session = ? AND kind != ?", (session, but))
     return [trust for (trust,) in convert(rows.fetchall(), list[tuple[Trust]])]
 
 

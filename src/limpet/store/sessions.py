@@ -139,10 +139,12 @@ def leaf(connection: Connection, session: str) -> str:
 def end(connection: Connection, lease: Lease, *, reason: str, now: int) -> None:
     """End the session under its lease; its key is free for a new one. Raises `LeaseLostError`.
 
-    Its notes and its summary are written afterwards (`closing`), unless nothing was said in it.
+    Its notes and its summary are written afterwards (`closing`), unless nothing was said in it. It counts as ended
+    after all before it under its key, whatever the clock says.
     """
     connection.execute(
-        "UPDATE sessions SET ended = ?, end_reason = ?, owner = '', closing = (next_seq > 1)"
+        "UPDATE sessions SET ended = max(?, (SELECT coalesce(max(one.ended), 0) + 1 FROM sessions AS one"
+        " WHERE one.key = sessions.key)), end_reason = ?, owner = '', closing = (next_seq > 1)"
         " WHERE id = ? AND owner = ? AND epoch = ?",
         (now, reason, lease.session, lease.owner, lease.epoch),
     )
@@ -174,9 +176,11 @@ def owe_nothing(connection: Connection, session: str) -> None:
 
 
 def newest_ended(connection: Connection, key: str) -> SessionRow | None:
-    """The session of a key that ended last."""
+    """The session of a key that ended last, of those in which something was said."""
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND ended IS NOT NULL ORDER BY ended DESC LIMIT 1", (key,)
+        f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND ended IS NOT NULL AND next_seq > 1"
+        " ORDER BY ended DESC LIMIT 1",
+        (key,),
     ).fetchone()
     return None if row is None else convert(row, SessionRow)
 

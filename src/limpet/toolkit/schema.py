@@ -36,6 +36,7 @@ class Traits(Struct, frozen=True):
     """What is declared of a tool beside its function.
 
     `writes` names the parameters that hold paths it changes, `whole` those that a plan shows whole however long.
+    `sends`: it carries words out of the conversation.
     """
 
     effect: Effect
@@ -43,6 +44,7 @@ class Traits(Struct, frozen=True):
     writes: tuple[str, ...]
     whole: tuple[str, ...]
     brief: str
+    sends: bool = False
 
 
 class Bound:
@@ -52,6 +54,7 @@ class Bound:
         self._function = function
         self._traits = traits
         self.name = function.__name__
+        self.sends = traits.sends
         self.values = values
         given = [values[name] for name in traits.writes if name in values]
         self.writes = tuple(_real(workspace, path) for path in given if isinstance(path, str))
@@ -139,15 +142,16 @@ def tool(
     writes: tuple[str, ...] = (),
     whole: tuple[str, ...] = (),
     brief: str = "",
+    sends: bool = False,
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 
-    `writes` and `whole`: see `Traits`. `brief` is the description for small windows.
+    `writes`, `whole` and `sends`: see `Traits`. `brief` is the description for small windows.
     """
 
     def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
         short = brief or _summary(function).split(". ")[0]
-        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short))
+        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends))
 
     return make
 

@@ -25,7 +25,7 @@ def session_tools(sessions: Sessions) -> tuple[FunctionTool, ...]:
             return _result(*await sessions.around(anchor, session=context.session, limit=context.result_limit))
         return _result(*await sessions.search(words, session=context.session, limit=context.result_limit))
 
-    @tool(effect="row", brief="Say something in another conversation.")
+    @tool(effect="row", brief="Say something in another conversation.", sends=True)
     async def session_send(
         context: ToolContext,
         to: Annotated[str, "its key or name"],
