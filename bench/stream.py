@@ -60,9 +60,11 @@ def measure(*, quick: bool) -> Report:
 
 
 def _measure(wire: Wire, service: Service, *, segment: int, rounds: int) -> tuple[float, float, float]:
-    seen = Seen(path="/model/m/converse-stream", headers={}, raw=b"", body={"model": "m"})
+    seen = Seen(path="/model/m/converse-stream", headers={}, raw=b"", body={"model": "m", "stream": True})
     count = DELTAS if segment > 1 else ALONE_DELTAS
     events = service.events(Reply(text=tuple(f"word{n} " for n in range(count))), seen)
+    if len(events) < count:
+        raise RuntimeError(f"the fake of {wire} does not stream")
     parts = [b"".join(events[at : at + segment]) for at in range(0, len(events), segment)]
     with _server(parts, service.content_type) as url:
         return asyncio.run(_compare(wire, url, rounds=rounds))
@@ -92,7 +94,7 @@ async def _compare(wire: Wire, url: str, *, rounds: int) -> tuple[float, float, 
 def _first(*, turns: int) -> float:
     """CPU (ms) of the assistant's thread from the arrival of the first delta until a watcher has it; the median."""
     service = OpenAIService()
-    seen = Seen(path="", headers={}, raw=b"", body={"model": "m"})
+    seen = Seen(path="", headers={}, raw=b"", body={"model": "m", "stream": True})
     events = service.events(Reply(text=("A limpet ", "holds on.")), seen)
     clock = time.pthread_getcpuclockid(threading.get_ident())
     arrived: list[float] = []

@@ -10,6 +10,7 @@ import pytest
 from limpet.cli.door import Entrance, Nobody
 from limpet.cli.group import Invocation
 from limpet.cli.talk import Talk
+from limpet.errors import ConfigError
 from limpet.testing.fakes.openai import FakeOpenAI
 from limpet.testing.fakes.script import Reply
 from limpet.testing.trace import Trace
@@ -117,5 +118,33 @@ def test_two_conversations_that_begin_at_once_share_one_model(tmp_path: Path, mo
             async with open_assistant(Invocation(), Entrance(emit=Trace().emit, approvals=Nobody())) as services:
                 one, other = await asyncio.gather(services.models.get("a/m"), services.models.get("a/m"))
                 assert one is other
+
+    asyncio.run(main())
+
+
+def test_a_conversation_whose_model_is_gone_says_so_and_can_be_given_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+
+    async def command(text: str, *, model: str = "") -> str:
+        shown: list[OutboxRow] = []
+        entrance = Entrance(emit=Trace().emit, approvals=Nobody(), model=model)
+        async with open_assistant(Invocation(), entrance) as services:
+            talk = Talk(services, "main", shown.append, model=model)
+            await talk.check_model()
+            await talk.say(text)
+        return shown[0].text
+
+    async def main() -> None:
+        async with FakeOpenAI([]) as a, FakeOpenAI([]) as b:
+            configure(tmp_path, a, b)
+            await command("/model b/x")
+            configure(tmp_path, a)
+            with pytest.raises(ConfigError, match="set to b/x") as caught:
+                await command("hi")
+            assert "/model" in caught.value.present()
+            assert "a/m" in await command("/model default", model="a/m")
+            assert "a/m" in await command("/model")
 
     asyncio.run(main())

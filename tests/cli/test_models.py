@@ -104,3 +104,10 @@ def test_a_purpose_has_a_model_of_its_own(address: str, home: Path, capsys: pyte
     assert limpet("models", "list") == 0
     assert "summary  openai/gpt-5-nano" in capsys.readouterr().out
     assert limpet("models", "set", "--for", "chat", "openai/gpt-5-nano") == 2
+
+
+@pytest.mark.parametrize(("reference", "words"), [("", "Say which model"), (" ", "Say which"), ("openai/", "no model")])
+def test_set_wants_a_model(home: Path, capsys: pytest.CaptureFixture[str], reference: str, words: str) -> None:
+    assert limpet("models", "set", reference) == 2
+    assert words in capsys.readouterr().err
+    assert not (home / "config.toml").exists()

@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import sqlite3
 import time
 from pathlib import Path
 
@@ -101,3 +102,22 @@ def test_what_is_estimated_is_marked(home: Path, capsys: pytest.CaptureFixture[s
     _, first, _, third, total, *remarks = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in (first, third, total)] == ["$2.5000", "~$1.0000", "~$3.5000"]
     assert any(remark.startswith("1 requests were cut off or killed") for remark in remarks)
+
+
+@pytest.mark.parametrize(("version", "code", "words"), [(0, 0, "Nothing was used."), (999, 4, "newer Limpet")])
+def test_a_database_that_is_empty_or_newer(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    version: int,
+    code: int,
+    words: str,
+) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+    connection = sqlite3.connect(tmp_path / "limpet.db")
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    assert run(["usage"], commands=COMMANDS) == code
+    shown = capsys.readouterr()
+    assert words in shown.out + shown.err

@@ -68,6 +68,7 @@ SECRET = "päss/w+rd?&=\"'\\ end"
         json.dumps(SECRET)[1:-1],
         json.dumps(SECRET, ensure_ascii=False)[1:-1],
         base64.b64encode(SECRET.encode()).decode().rstrip("="),
+        SECRET.encode().hex(),
     ],
 )
 def test_every_form_of_a_value_is_replaced(form: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from limpet.errors import BudgetError
 from limpet.store import sessions
@@ -16,6 +17,7 @@ from limpet.store.usage import UsageMeter, close_orphans
 from limpet.testing.clock import FakeClock
 from limpet.testing.scripted import SCRIPTED
 from limpet.types.message import Request
+from limpet.types.profile import Price
 from limpet.types.usage import Usage
 
 DAY = 86_400
@@ -60,6 +62,9 @@ def test_a_request_whose_price_nobody_knows_is_not_made_when_the_budget_is_used_
         await till.ask(60, cost=60)
         with pytest.raises(BudgetError, match="nobody knows"):
             await till.ask(0)
+        request = Request(session="s1", system="", tools=(), messages=())
+        for free in (structs.replace(SCRIPTED, local=True), structs.replace(SCRIPTED, price=Price(input=0, output=0))):
+            await till.meter.reserve(request, free, at_most=0)
         await till.close()
 
     asyncio.run(main())

@@ -67,13 +67,14 @@ async def model(order: Order) -> str:
     services = conversation.services
     if not reference:
         model = await services.models.get(conversation.model_reference())
-        return f"{model.profile.reference}. Change it with /model provider/model."
-    model = await services.models.get(reference)
+        return f"{model.profile.reference}. Change it with /model provider/model, or /model default."
+    default = reference == "default"
+    model = await services.models.get("" if default else reference)
     reference = model.profile.reference
     now = services.clock.now()
 
     def work(connection: Connection) -> None:
-        sessions.set_model(connection, lease, reference)
+        sessions.set_model(connection, lease, "" if default else reference)
         entries.append(connection, lease, ModelChange(reference), turn="", now=now)
 
     await services.store.write(work)

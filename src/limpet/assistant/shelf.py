@@ -108,7 +108,7 @@ class ModelShelf:
     async def _candidates(self, choice: Choice, fallbacks: Sequence[str]) -> list[Candidate]:
         """The model with each of its keys, then the fallbacks with theirs."""
         choices = [choice]
-        for reference in fallbacks:
+        for reference in filter(str.strip, fallbacks):
             try:
                 choices.append(await choose(self._settings, self._environ, named=reference))
             except LimpetError as error:

@@ -72,7 +72,7 @@ async def _agent(
     async with opener(invocation)(invocation, entrance) as services:
         talk = Talk(services, session, show, model=model)
         with talk.interruptible():
-            await services.models.get(talk.conversation.model_reference())
+            await talk.check_model()
             attached = await attach(message, files, piped=piped, blobs=services.blobs, transcriber=services.studio)
             await talk.catch_up()
             code = await talk.say(attached.text, images=attached.images)

@@ -47,7 +47,7 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     async with opener(invocation)(invocation, entrance) as services:
         talk = Talk(services, session, view.reply, model=model)
         with talk.interruptible(person=person):
-            await services.models.get(talk.conversation.model_reference())
+            await talk.check_model()
             if person:
                 say(wrapped(GREETING), error=True)
             await talk.catch_up()

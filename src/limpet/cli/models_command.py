@@ -134,6 +134,8 @@ async def _answer(model: Model, view: TerminalView) -> tuple[Done, float]:
 @click.pass_obj
 def set_model(invocation: Invocation, reference: str, *, purpose: str | None) -> None:
     """Use REFERENCE (provider/model or a short name) from now on. Nothing is asked of the service."""
+    if not reference.strip():
+        raise InputError("Say which model.", hint="limpet models set provider/model; `limpet models list` has them.")
     choice = asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
     if purpose:
         set_values(invocation.home().config, {("models", "purposes", purpose, "model"): reference})

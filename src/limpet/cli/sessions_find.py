@@ -12,7 +12,7 @@ from limpet.cli.database import change
 from limpet.cli.group import Invocation
 from limpet.errors import InputError
 from limpet.store import sessions
-from limpet.store.driver import explain
+from limpet.store.driver import check_version, explain
 from limpet.store.migrations import MIGRATIONS
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -35,9 +35,11 @@ def reading(invocation: Invocation) -> Generator[Connection | None]:
     except apsw.Error as error:
         raise explain(error, str(path)) from error
     try:
-        if 0 < _version(connection) < len(MIGRATIONS):
+        version = _version(connection)
+        check_version(version, str(path))
+        if 0 < version < len(MIGRATIONS):
             change(invocation.home(), _version)
-        yield connection
+        yield connection if version else None  # an empty file: nothing was ever written
     except apsw.Error as error:
         raise explain(error, str(path)) from error
     finally:

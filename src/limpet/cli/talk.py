@@ -33,10 +33,22 @@ class Talk:
         self.services = services
         self.conversation = Conversation(services, keys.cli(keys.check_agent(services.agent), name), model=model)
         self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
+        self._named = model
         self._show = show
         self._busy = False
         self._person = self._passes = False
         self._ending: BaseException | None = None
+
+    async def check_model(self) -> None:
+        """Raises `ConfigError`, `NoModelError` when the model of the conversation cannot be had; says the way out."""
+        reference = self.conversation.model_reference()
+        try:
+            await self.services.models.get(reference)
+        except (errors.ConfigError, errors.NoModelError) as error:
+            if not reference or reference == self._named:
+                raise
+            way = 'To give it another one: limpet agent --model provider/model -m "/model provider/model"'
+            raise type(error)(f"This conversation is set to {reference}: {error}", hint=way) from error
 
     async def catch_up(self) -> None:
         """Finish what a dead process left behind in this session, and show what was never shown."""

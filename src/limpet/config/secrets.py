@@ -155,12 +155,13 @@ def too_short(secrets: Mapping[str, str]) -> list[str]:
 
 
 def forms(value: str) -> Iterable[str]:
-    """The value plain, as JSON and Python write it, URL-encoded and base64, each once."""
+    """The value plain, as JSON and Python write it, URL-encoded, base64 and hexadecimal, each once."""
     clean = value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     found = [value, json.dumps(clean)[1:-1], json.dumps(clean, ensure_ascii=False)[1:-1], repr(clean)[1:-1]]
     for quoted in (quote(clean, safe=""), quote(clean), quote_plus(clean)):
         found += [quoted, _lower_escapes(quoted)]
     found += base64_forms(clean.encode())
+    found += [clean.encode().hex(), clean.encode().hex().upper()]
     return dict.fromkeys(found)
 
 

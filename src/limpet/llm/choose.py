@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from limpet.errors import ConfigError, NoModelError, UnreachableError
 from limpet.llm.catalog import Catalog
+from limpet.llm.endpoint import check_address, check_values
 from limpet.llm.profiles import facts_of, owner_of, profile_of, service_at, services, with_facts, with_window
 from limpet.types.profile import Profile, Wire
 
@@ -119,7 +120,13 @@ class _Sources:
         self._env = env
 
     def of(self, provider: str) -> ProviderSettings:
-        """Key, address and model of `provider`, empty where nothing says them."""
+        """Key, address and model of `provider`, empty where nothing says them. Raises `ConfigError`."""
+        found = self._merged(provider)
+        check_address(provider, found.base_url)
+        check_values(provider, (found.api_key, *found.further_keys, *found.headers.values()))
+        return found
+
+    def _merged(self, provider: str) -> ProviderSettings:
         found = self._settings.providers.get(provider, ProviderSettings())
         service = services().get(provider)
         if service is None:
@@ -199,6 +206,8 @@ async def _referenced(reference: str, settings: ModelSettings, *, env: Mapping[s
         return profile_of("embedded", model or "smollm2-135m", base_url=path), ""
     if not slash or (provider not in services() and provider not in settings.providers):
         provider, model = _guess(reference, sources), reference
+    if not model.strip():
+        raise ConfigError(f"{reference!r} names no model", hint="Write provider/model; `limpet models list` has them.")
     own = sources.of(provider)
     service = services().get(provider)
     if not own.api_key and not (service is None or service.keyless or own.base_url):

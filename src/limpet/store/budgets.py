@@ -79,4 +79,5 @@ def _committed(connection: Connection, condition: str, values: Sequence[Value]) 
 
 
 def _dollars(amount: int) -> str:
-    return f"${amount / 1e6:.2f}"
+    """Cents, or hundredths of them where cents would say nothing."""
+    return f"${amount / 1e6:.{2 if amount >= 1_000_000 else 4}f}"

@@ -298,11 +298,7 @@ def _prepare(connection: apsw.Connection, settings: StoreSettings) -> None:
 
 def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]) -> None:
     version = int(connection.execute("PRAGMA user_version").get)
-    if version > len(migrations):
-        raise StoreNewerError(
-            f"{path} was written by a newer Limpet (schema {version}, this one knows {len(migrations)}).",
-            hint="Update Limpet; nothing was changed.",
-        )
+    check_version(version, path, known=len(migrations))
     if version == len(migrations):
         return
     if version:
@@ -313,6 +309,15 @@ def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]
         with connection:
             connection.execute(script)
             connection.execute(f"PRAGMA user_version = {number}")
+
+
+def check_version(version: int, path: str, *, known: int = len(MIGRATIONS)) -> None:
+    """Raises `StoreNewerError` for a schema that this program does not know."""
+    if version > known:
+        raise StoreNewerError(
+            f"{path} was written by a newer Limpet (schema {version}, this one knows {known}).",
+            hint="Update Limpet; nothing was changed.",
+        )
 
 
 def _wal_pages(path: str) -> int:

@@ -62,7 +62,7 @@ class UsageMeter:
         warnings: list[str] = []
 
         def work(connection: Connection) -> None:
-            if at_most or not profile.local:
+            if at_most or (profile.price is None and not profile.local):
                 found = self._gauge.check(connection, request.session, at_most=at_most, today=self._day_start(now))
                 warnings.extend(found)
             turn = turns.live(connection, request.session)

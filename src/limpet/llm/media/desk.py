@@ -124,7 +124,7 @@ class _Attempt(Generic[T]):
         usage, done = Usage(), False
         try:
             result, usage = self._read(await _post(self._endpoint, self._errand))
-            usage = structs.replace(usage, cost=None) if own else usage
+            usage = structs.replace(usage, cost=0) if own else usage
             self.results.append(result)
             done = True
         finally:  # shielded: a stop must not leave the row open
@@ -134,7 +134,7 @@ class _Attempt(Generic[T]):
 
 
 def _is_own(profile: Profile) -> bool:
-    """Whether it is a server of one's own: the prices are those of services."""
+    """Whether it is a server of one's own, which is free: the prices are those of services."""
     return profile.local and not services().get(profile.provider, services()["custom"]).hosts
 
 
