@@ -291,3 +291,36 @@ def test_notes_that_no_model_will_make_are_given_up_after_three_tries(tmp_path: 
             assert "my cat is ill" in row.summary
 
     asyncio.run(main())
+
+
+def test_notes_that_could_not_be_written_are_written_when_the_conversation_has_ended(tmp_path: Path) -> None:
+    model = ScriptedModel([tales], profile=COLD, forever=True)
+
+    async def main() -> None:
+        async with home(tmp_path, model) as (services, _):
+            talk = Conversation(services, KEY)
+            (tmp_path / "memory").write_text("in the way")
+            await until(services, talk, lambda: Compaction in kinds(services, Compaction))
+            await talk.send(said("/new"))
+            assert await ending.close_ended(services, KEY) == 0
+            (tmp_path / "memory").unlink()
+            assert await ending.close_ended(services, KEY) == 1
+            notes = "".join(file.read_text() for file in (tmp_path / "memory").glob("????-??-??.md"))
+            assert notes.count("- The cat is called Miso.") == 1
+
+    asyncio.run(main())
+
+
+def test_a_line_that_the_owner_has_deleted_stays_deleted(tmp_path: Path) -> None:
+    model = ScriptedModel([tales], profile=COLD, forever=True)
+
+    async def main() -> None:
+        async with home(tmp_path, model) as (services, _):
+            talk = Conversation(services, KEY)
+            await until(services, talk, lambda: Compaction in kinds(services, Compaction))
+            (file,) = (tmp_path / "memory").glob("*.md")
+            file.write_text("mine\n")
+            await flush.catch_up(services, talk.log())
+            assert file.read_text() == "mine\n"
+
+    asyncio.run(main())
