@@ -90,7 +90,8 @@ def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:
         lines.append(f"cache hits: {breaks.hit_rate(read):.0%} of what was read in this conversation")
     found = breaks.breaks(log.entries)
     if found:
-        lines.append(f"prefix last changed: {_when(found[-1].at)}, {found[-1].why} ({len(found)} times in all)")
+        often = "once" if len(found) == 1 else f"{len(found)} times"
+        lines.append(f"prefix last changed: {_when(found[-1].at)}, {found[-1].why} ({often} in all)")
     else:
         lines.append("prefix last changed: never in this conversation")
     return lines

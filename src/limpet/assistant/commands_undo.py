@@ -102,7 +102,9 @@ def _list(keeper: Keeper, key: str) -> str:
 def _size(point: Point) -> str:
     if point.refused:
         return f"cannot be taken back: {point.refused}"
-    return "not finished" if point.changes is None else f"{len(point.changes)} changes"
+    if point.changes is None:
+        return "not finished"
+    return "1 change" if len(point.changes) == 1 else f"{len(point.changes)} changes"
 
 
 def _title(point: Point) -> str:

@@ -52,7 +52,7 @@ async def close_ended(services: Services, key: str) -> int:
 
 async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
     ended = Log(services.store.read(lambda connection: entries.load(connection, row.id)), cache_key=row.cache_key)
-    if not await _save_excerpt(services, row, ended):
+    if not (await _save_excerpt(services, row, ended) and await flush.make_up(services, ended)):
         await services.store.write(lambda connection: sessions.count_closing(connection, lease))
         return False
     try:
@@ -63,27 +63,26 @@ async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
             await services.store.write(lambda connection: sessions.count_closing(connection, lease))
             return False
         found = Digest((), by_rules(ended))
-    await flush.catch_up(services, ended)
-    await _flush(services, lease, ended, found=found)
-    if not await _remember(services, row, summary=found.summary, ended=ended):
+    written = await _flush(services, lease, ended, found=found)
+    if not written or not await _remember(services, row, summary=found.summary, ended=ended):
         await services.store.write(lambda connection: sessions.count_closing(connection, lease))
         return False
     await services.store.write(lambda connection: sessions.close(connection, lease, summary=found.summary))
     return True
 
 
-async def _flush(services: Services, lease: Lease, ended: Log, *, found: Digest) -> None:
-    """Bring the notes of `found` into the file, once."""
+async def _flush(services: Services, lease: Lease, ended: Log, *, found: Digest) -> bool:
+    """Bring the notes of `found` into the file, once; whether they are there."""
     waiting = flush.unflushed(ended.path(), "")
     if not waiting:
-        return
+        return True
     _, visible = ended.visible()
     now, trust = services.clock.now(), flush.trust_of([*waiting, *visible])
     made = flush.flush_of(services, found.notes, trust=trust, upto=ended.leaf)
     await services.store.write(
         lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=trust)
     )
-    await flush.write(services, made)
+    return not await flush.write(services, made)
 
 
 async def _save_excerpt(services: Services, row: SessionRow, ended: Log) -> bool:
@@ -95,7 +94,8 @@ async def _save_excerpt(services: Services, row: SessionRow, ended: Log) -> bool
     try:
         await services.notes.keep(services.notes.excerpt_file(at, row.id, flush.trust_of(line)), text)
     except WorkspaceError as error:
-        services.emit(Notice(f"The excerpt of a conversation is not written: {error.present()}", level="warning"))
+        if row.closing & (row.closing - 1) == 0:  # the first time, then ever more rarely
+            services.emit(Notice(f"The excerpt of a conversation is not written: {error.present()}", level="warning"))
         return False
     return True
 

@@ -46,14 +46,23 @@ def trust_of(entries: Sequence[Entry]) -> Trust:
     return lowest(entry.trust for entry in entries if not isinstance(entry.payload, PromptEntry))
 
 
-async def write(services: Services, flush: Flush) -> None:
-    """Bring the lines of `flush` into its file. The owner is told when that cannot be done; the log has them."""
+async def write(services: Services, flush: Flush) -> str:
+    """Bring the lines of `flush` into its file; why that could not be done. The owner is told, and the log has them."""
     if not flush.lines:
-        return
+        return ""
     try:
         await services.notes.append(flush.path, flush.lines)
     except WorkspaceError as error:
         services.emit(Notice(f"Notes could not be written: {error.present()}", level="warning"))
+        return error.present()
+    return ""
+
+
+async def make_up(services: Services, log: Log) -> bool:
+    """Write what could not be written before, now that the conversation has ended; whether all of it is written."""
+    await catch_up(services, log)
+    failed = [one.payload for one in log.entries if isinstance(one.payload, Flush) and one.payload.error]
+    return not any([await write(services, one) for one in failed])
 
 
 async def catch_up(services: Services, log: Log) -> None:

@@ -205,7 +205,8 @@ class Reducer:
             trust = lowest((flush.trust_of(material), _trust(parts, found)))
             made = flush.flush_of(self._services, found.notes, trust=trust, upto=upto)
             await self._write([made], trust=trust)
-            await flush.write(self._services, made)
+            if error := await flush.write(self._services, made):
+                await self._write([structs.replace(made, error=error)], trust=trust)
         return found
 
     async def _inquiry(self) -> Inquiry:
