@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from msgspec import Struct, structs
 
@@ -37,6 +37,10 @@ from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
 from limpet.llm.wire.service import Witness
+from limpet.mcp.kept import Records
+from limpet.mcp.servers import Servers
+from limpet.mcp.spec import specs_of
+from limpet.mcp.tool import ServerPolicy
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
@@ -68,7 +72,7 @@ from limpet.tools.web_search import SearchSettings
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
-from limpet.types.ports import Blobs, Clock, ImageMaker, Meter, Model, Sessions
+from limpet.types.ports import Blobs, Clock, Emit, ImageMaker, Meter, Model, Sessions, Tool
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.undo.copies import Copies
@@ -267,12 +271,22 @@ class ToolExtras(Struct, frozen=True):
 PLAIN = ToolExtras()
 
 
-class Toolbox:
-    """The tools of this process, in the wording of both tiers."""
+class Toolbox(Sequence[Tool]):
+    """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
+
+    Those of `servers` follow the built-in ones, and are not for small windows.
+    """
 
     def __init__(
-        self, sandbox: Sandbox, settings: schema.ToolSettings, *, web: Web | None = None, extras: ToolExtras = PLAIN
+        self,
+        sandbox: Sandbox,
+        settings: schema.ToolSettings,
+        *,
+        web: Web | None = None,
+        extras: ToolExtras = PLAIN,
+        servers: Servers | None = None,
     ) -> None:
+        self._servers = servers
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
@@ -293,7 +307,26 @@ class Toolbox:
         """What a model is told of them; nothing when it cannot call tools."""
         if not profile.tools:
             return ()
-        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self.full))
+        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self._all))
+
+    @property
+    def _all(self) -> tuple[Tool, ...]:
+        return (*self.full, *(self._servers.tools if self._servers else ()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Tool: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tool, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Tool | tuple[Tool, ...]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._all)
 
 
 @asynccontextmanager
@@ -321,7 +354,9 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         web = Web(_guard(settings.net), proxy=settings.net.proxy)
         stack.push_async_callback(web.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        tools = Toolbox(sandbox, settings.tools, web=web, extras=_extras(settings, home, studio, sessions=elsewhere))
+        servers = await _open_servers(stack, settings, home, emit=entrance.emit)
+        extras = _extras(settings, home, studio, sessions=elsewhere)
+        tools = Toolbox(sandbox, settings.tools, web=web, extras=extras, servers=servers)
         undo = _keeper(settings.undo, home, str(workspace), clock=clock)
         stack.callback(undo.close)
         yield Services(
@@ -337,8 +372,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             ),
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
-            tools=tools.full,
-            policy=BuiltinPolicy(sandbox),
+            tools=tools,
+            policy=ServerPolicy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
             approvals=entrance.approvals,
             redactor=redactor,
             blobs=blobs,
@@ -368,6 +403,16 @@ async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreS
     nudges = Nudges(owner, store)
     stack.callback(nudges.close)
     return owner, store, nudges
+
+
+async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, emit: Emit) -> Servers | None:
+    """The MCP servers that are configured, until `stack` ends; None where there are none."""
+    if not settings.mcp.servers:
+        return None
+    servers = Servers(specs_of(settings, home.root, os.environ), Records(home.mcp), clock=SystemClock())
+    stack.push_async_callback(servers.close)
+    await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
+    return servers
 
 
 def keeping(settings: schema.Settings, home: Home) -> Keeping:

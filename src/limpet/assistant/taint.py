@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from limpet.mcp.tool import ServerTool
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
@@ -37,6 +38,8 @@ class TaintPolicy:
         for path in call.writes:
             if protected := self._protected(path):
                 return "ask", f"{WHY} {protected} steers later conversations"
+        if isinstance(tool, ServerTool) and tool.effect == "unsafe":
+            return "ask", f"{WHY} the MCP server {tool.server} may carry them further"
         url = str(call.values.get("url", "")) if isinstance(call, Bound) else ""
         if url and not self._known(url):
             return "ask", f"{WHY} neither you nor anything found has named the address {url[:200]}"
