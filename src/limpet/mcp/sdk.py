@@ -6,8 +6,8 @@ A connection is entered and left in one task (the SDK's scopes demand it), calls
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +21,7 @@ from limpet.mcp.kept import Listed
 from limpet.mcp.spec import ServerSpec
 
 if TYPE_CHECKING:
+    from httpx2 import Response
     from mcp import Client
     from mcp.client._transport import ReadStream, TransportStreams
     from mcp.shared.message import SessionMessage
@@ -106,8 +107,11 @@ class Connection:
 
 
 @asynccontextmanager
-async def connect(spec: ServerSpec, log: Path) -> AsyncGenerator[Connection]:
-    """Start the server (its standard error goes to `log`) or reach it. Raises whatever the SDK raises."""
+async def connect(spec: ServerSpec, log: Path, *, refusals: list[str]) -> AsyncGenerator[Connection]:
+    """Start the server (its standard error goes to `log`) or reach it. Raises whatever the SDK raises.
+
+    Answers over HTTP that are errors are added to `refusals`: the SDK does not tell their status.
+    """
     await asyncio.to_thread(import_module, "mcp.client.streamable_http")  # two seconds
     from mcp import Client
     from mcp_types import Implementation, ToolListChangedNotification
@@ -119,7 +123,7 @@ async def connect(spec: ServerSpec, log: Path) -> AsyncGenerator[Connection]:
             changed.set()
 
     async with AsyncExitStack() as stack:
-        read, write = await _enter(stack, spec, log)
+        read, write = await _enter(stack, spec, log, refusals=refusals)
         watched = _Watched(read, ended=ended, dropped=dropped)
         client = Client(
             _Transport(watched, write),
@@ -130,12 +134,18 @@ async def connect(spec: ServerSpec, log: Path) -> AsyncGenerator[Connection]:
         yield Connection(await stack.enter_async_context(client), ended=ended, changed=changed, dropped=dropped)
 
 
-async def _enter(stack: AsyncExitStack, spec: ServerSpec, log: Path) -> TransportStreams:
+async def _enter(stack: AsyncExitStack, spec: ServerSpec, log: Path, *, refusals: list[str]) -> TransportStreams:
     if spec.url:
         from mcp.client.streamable_http import streamable_http_client
         from mcp.shared._httpx_utils import create_mcp_http_client
 
-        http = await stack.enter_async_context(create_mcp_http_client(headers=dict(spec.headers)))
+        async def answered(response: Response) -> None:
+            if response.status_code >= 400:
+                refusals.append(f"it answered with status {response.status_code}")
+
+        http = create_mcp_http_client(headers=dict(spec.headers))
+        http.event_hooks["response"].append(answered)
+        await stack.enter_async_context(http)
         return await stack.enter_async_context(streamable_http_client(spec.url, http_client=http))
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -249,18 +259,19 @@ def _named(tool: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def reason(error: BaseException) -> str:
+def reason(error: BaseException, refusals: Sequence[str] = ()) -> str:
     """Why the SDK failed, in a sentence: it raises errors of many kinds, often several in a group."""
     if isinstance(error, BaseExceptionGroup):
-        return reason(error.exceptions[0])  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return reason(error.exceptions[0], refusals)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("mcp"):
         return "the package for MCP is not installed (pip install 'limpet[mcp]')"
     if isinstance(error, FileNotFoundError | PermissionError):
         return f"{error.filename or 'its program'} cannot be run: {error.strerror}"
-    text = " ".join(str(error).split())
-    with suppress(AttributeError):
-        status: object = error.response.status_code  # type: ignore[attr-defined]  # pyright: ignore
-        return f"it answered with status {status}"
-    return "it ended, or closed the connection" if text == "Connection closed" else text[:500] or type(error).__name__
+    text = " ".join(str(error).split())[:500]
+    if text == "Connection closed":
+        return "it ended, or closed the connection"
+    if text == "Server returned an error response" and refusals:
+        return refusals[-1]
+    return text or type(error).__name__

@@ -42,6 +42,7 @@ class Server:
         self._started: asyncio.Future[Connection] | None = None
         self._stop = asyncio.Event()
         self._said = 0
+        self._refusals: list[str] = []
         self._failures = 0
         self._rests_until = 0.0
 
@@ -88,7 +89,9 @@ class Server:
                     f"The MCP server {self.spec.name} ended in the middle of {tool}.",
                     hint="Whether it was done is not known. The next call starts the server again.",
                 ) from None
-            raise ToolError(f"The MCP server {self.spec.name} could not do {tool}: {reason(error)}.") from None
+            raise ToolError(
+                f"The MCP server {self.spec.name} could not do {tool}: {reason(error, self._refusals)}."
+            ) from None
         self._failures = 0
         return answer
 
@@ -120,11 +123,12 @@ class Server:
     async def _own(self, started: asyncio.Future[Connection]) -> None:
         """Hold the connection from its start to its end. A boundary: the SDK raises errors of any kind."""
         log_file = self._records.log(self.spec.name)
+        self._refusals.clear()
         try:
             self._said = self._records.open_log(self.spec.name)
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.spec.start):
-                    connection = await stack.enter_async_context(connect(self.spec, log_file))
+                    connection = await stack.enter_async_context(connect(self.spec, log_file, refusals=self._refusals))
                     await self._list(connection)
                 started.set_result(connection)
                 await self._hold(connection)
@@ -133,7 +137,7 @@ class Server:
         except Exception as error:
             log.warning("MCP server %s failed", self.spec.name, exc_info=True)
             last = self._last_words() if self.spec.command else ""
-            self._failed(f"{reason(error)}{f' (it said: {last})' if last else ''}")
+            self._failed(f"{reason(error, self._refusals)}{f' (it said: {last})' if last else ''}")
         finally:
             if not started.done():
                 why = self._record.failure or "it was stopped"
