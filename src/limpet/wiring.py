@@ -37,10 +37,6 @@ from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
 from limpet.llm.media.studio import Studio
 from limpet.llm.wire.service import Witness
-from limpet.mcp.kept import Records
-from limpet.mcp.servers import Servers
-from limpet.mcp.spec import specs_of
-from limpet.mcp.tool import ServerPolicy
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
@@ -81,6 +77,7 @@ from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
     from limpet.llm.media.desk import Desk
+    from limpet.mcp.servers import Servers
 
 
 class SystemClock:
@@ -373,7 +370,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools,
-            policy=ServerPolicy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
+            policy=servers.policy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
             approvals=entrance.approvals,
             redactor=redactor,
             blobs=blobs,
@@ -409,6 +406,10 @@ async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: 
     """The MCP servers that are configured, until `stack` ends; None where there are none."""
     if not settings.mcp.servers:
         return None
+    from limpet.mcp.kept import Records  # only where there are any
+    from limpet.mcp.servers import Servers
+    from limpet.mcp.spec import specs_of
+
     servers = Servers(specs_of(settings, home.root, os.environ), Records(home.mcp), clock=SystemClock())
     stack.push_async_callback(servers.close)
     await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from limpet.mcp.tool import ServerTool
+from limpet.mcp.names import PREFIX
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
@@ -38,8 +38,8 @@ class TaintPolicy:
         for path in call.writes:
             if protected := self._protected(path):
                 return "ask", f"{WHY} {protected} steers later conversations"
-        if isinstance(tool, ServerTool) and tool.effect == "unsafe":
-            return "ask", f"{WHY} the MCP server {tool.server} may carry them further"
+        if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":
+            return "ask", f"{WHY} {tool.spec.name} may carry something out"
         url = str(call.values.get("url", "")) if isinstance(call, Bound) else ""
         if url and not self._known(url):
             return "ask", f"{WHY} neither you nor anything found has named the address {url[:200]}"

@@ -60,7 +60,7 @@ def list_servers(invocation: Invocation, name: str) -> None:
     say(pairs((one, _health(spec, records, settings.mcp.servers[one].enabled)) for one, spec in for_all))
 
 
-@mcp.command("add", context_settings={"ignore_unknown_options": True})
+@mcp.command("add", context_settings={"allow_interspersed_args": False})
 @click.argument("name", type=WORDS)
 @click.argument("command", type=WORDS, nargs=-1)
 @click.option("--url", type=WORDS, default="", help="Of a server that runs elsewhere, instead of COMMAND.")

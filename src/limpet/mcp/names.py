@@ -1,7 +1,7 @@
 """Names under which models are told of the tools of servers: `mcp_<server>_<tool>`, the same after every restart.
 
 Services take `[a-zA-Z0-9_-]{1,64}`. The server's part holds no `_`, so that no two pairs make the same name; what had
-to be changed or cut ends in a hash of the pair. No built-in tool begins with `mcp_`.
+to be changed or cut ends in a hash of the pair.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 
+PREFIX = "mcp_"
+"""No built-in tool begins so."""
 LONGEST = 64
 _HASH = 8
 
@@ -24,7 +26,7 @@ def server_parts(servers: Iterable[str]) -> Mapping[str, str]:
 def tool_name(part: str, server: str, tool: str) -> str:
     """The name of the tool `tool` of `server`, whose `part` is that of `server_parts`."""
     plain = re.sub(r"[^a-zA-Z0-9_-]", "_", tool)
-    name = f"mcp_{part}_{plain}"
+    name = f"{PREFIX}{part}_{plain}"
     if plain == tool and len(name) <= LONGEST:
         return name
     pair = f"{server}\0{tool}"

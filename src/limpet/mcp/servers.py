@@ -11,8 +11,8 @@ from limpet.mcp.kept import Records
 from limpet.mcp.names import server_parts, tool_name
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec
-from limpet.mcp.tool import ServerTool
-from limpet.types.ports import Clock
+from limpet.mcp.tool import ServerPolicy, ServerTool
+from limpet.types.ports import Clock, Policy
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,10 @@ class Servers:
             }
             self._tools = tuple(named[name] for name in sorted(named))
         return self._tools
+
+    def policy(self, policy: Policy) -> Policy:
+        """`policy`, and what the owner said of these tools."""
+        return ServerPolicy(policy)
 
     async def learn(self, *, wait: float, warn: Callable[[str], None]) -> None:
         """Start those whose tools are not known, and wait at most `wait` seconds for them; `warn` is told the rest.
