@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+from limpet.errors import ToolError
 from limpet.mcp.kept import Records
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec
@@ -39,6 +41,60 @@ async def reachable(port: int) -> None:
             writer.close()
             await writer.wait_closed()
             return
+
+
+class Forgetful:
+    """A server of the older protocol that forgets its sessions when told to; `sessions` are those it has given out."""
+
+    def __init__(self) -> None:
+        self.sessions: list[str] = []
+        self.forgotten = 0
+
+    async def answer(self, request: web.Request) -> web.Response:
+        if request.method != "POST":
+            return web.Response(status=405)
+        message = await request.json()
+        if "id" not in message:
+            return web.Response(status=202)
+        if message["method"] == "initialize":
+            self.sessions.append(f"s{len(self.sessions)}")
+            version = message["params"]["protocolVersion"]
+            info = {"protocolVersion": version, "capabilities": {}, "serverInfo": {"name": "f", "version": "1"}}
+            return self._result(message, info)
+        if request.headers.get("Mcp-Session-Id") not in self.sessions[self.forgotten :]:
+            return web.Response(status=404)
+        if message["method"] == "tools/list":
+            return self._result(message, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})
+        return self._result(message, {"content": [{"type": "text", "text": self.sessions[-1]}]})
+
+    def _result(self, message: dict[str, object], result: dict[str, object]) -> web.Response:
+        body = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+        return web.json_response(body, headers={"Mcp-Session-Id": self.sessions[-1]})
+
+
+def test_a_server_that_began_anew_is_reached_again(tmp_path: Path) -> None:
+    fake = Forgetful()
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_route("*", "/mcp", fake.answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        spec = ServerSpec(name="far", url=f"http://127.0.0.1:{runner.addresses[0][1]}/mcp")
+        server = Server(spec, Records(tmp_path), clock=FakeClock())
+        try:
+            assert (await server.call("t", {}, progress=print)).content[0].text == "s0"
+            fake.forgotten = 1
+            with pytest.raises(ToolError):
+                await server.call("t", {}, progress=print)
+            assert (await server.call("t", {}, progress=print)).content[0].text == "s1"
+        finally:
+            await server.close()
+            await runner.cleanup()
+
+    asyncio.run(main())
 
 
 def test_a_server_over_http_is_called_and_left(tmp_path: Path) -> None:

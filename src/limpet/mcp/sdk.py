@@ -102,7 +102,12 @@ class Connection:
             share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
             show(f"{share}: {message}" if message else share)
 
-        answer = await self._client.call_tool(tool, dict(arguments), progress_callback=told)
+        try:
+            answer = await self._client.call_tool(tool, dict(arguments), progress_callback=told)
+        except Exception as error:
+            if "Session terminated" in str(error):  # so the SDK calls it when a server over HTTP has begun anew
+                self.ended.set()
+            raise
         return msgspec.convert(answer.model_dump(mode="json", by_alias=True, exclude_none=True), Answer)
 
 
