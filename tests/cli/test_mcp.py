@@ -31,6 +31,7 @@ def test_a_server_is_added_tried_listed_and_removed(tmp_path: Path, capsys: pyte
     assert "mcp_mine_echo  Say it again." in capsys.readouterr().out
     assert limpet("list") == 0
     assert "mine  1 tools, last started" in capsys.readouterr().out
+    assert limpet("add", "mine", "other") == 2
     assert limpet("remove", "mine") == 0
     assert limpet("list") == 0
     assert "No servers." in capsys.readouterr().out

@@ -79,6 +79,8 @@ def add(
     """Add the server NAME, started by COMMAND or found at a URL, and try it. Options of ours stand before NAME."""
     if bool(command) == bool(url):
         raise InputError("Give either a command or --url.")
+    if name in load_settings(invocation.home().config, os.environ).settings.mcp.servers:
+        raise InputError(f"There is a server {name} already.", hint=f"`limpet mcp remove {name}` takes it out.")
     server = ServerSettings(
         command=command[0] if command else "",
         args=command[1:],
