@@ -35,11 +35,11 @@ class TaintPolicy:
         decision, reason = self._policy.decide(tool, call)
         if decision != "allow" or not self._log.tainted:
             return decision, reason
+        if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":
+            return "ask", f"{WHY} {tool.spec.name} may carry something out"
         for path in call.writes:
             if protected := self._protected(path):
                 return "ask", f"{WHY} {protected} steers later conversations"
-        if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":
-            return "ask", f"{WHY} {tool.spec.name} may carry something out"
         url = str(call.values.get("url", "")) if isinstance(call, Bound) else ""
         if url and not self._known(url):
             return "ask", f"{WHY} neither you nor anything found has named the address {url[:200]}"
