@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from msgspec import Struct
 
@@ -52,7 +52,7 @@ from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
-from limpet.types.ports import Clock, Emit, ImageMaker, Sessions
+from limpet.types.ports import Clock, Emit, ImageMaker, Sessions, Tool
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.undo.copies import Copies
@@ -60,7 +60,7 @@ from limpet.undo.keeper import Keeper, Retention
 from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
-    pass
+    from limpet.mcp.servers import Servers
 
 
 class SystemClock:
@@ -84,12 +84,22 @@ class ToolExtras(Struct, frozen=True):
 PLAIN = ToolExtras()
 
 
-class Toolbox:
-    """The tools of this process, in the wording of both tiers."""
+class Toolbox(Sequence[Tool]):
+    """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
+
+    Those of `servers` follow the built-in ones, and are not for small windows.
+    """
 
     def __init__(
-        self, sandbox: Sandbox, settings: schema.ToolSettings, *, web: Web | None = None, extras: ToolExtras = PLAIN
+        self,
+        sandbox: Sandbox,
+        settings: schema.ToolSettings,
+        *,
+        web: Web | None = None,
+        extras: ToolExtras = PLAIN,
+        servers: Servers | None = None,
     ) -> None:
+        self._servers = servers
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
@@ -110,7 +120,26 @@ class Toolbox:
         """What a model is told of them; nothing when it cannot call tools."""
         if not profile.tools:
             return ()
-        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self.full))
+        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self._all))
+
+    @property
+    def _all(self) -> tuple[Tool, ...]:
+        return (*self.full, *(self._servers.tools if self._servers else ()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> Tool: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Tool, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Tool | tuple[Tool, ...]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._all)
 
 
 @asynccontextmanager
@@ -138,15 +167,13 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        tools = _toolbox(stack, settings, sandbox, extras=_extras(settings, home, studio, sessions=elsewhere))
-        prompting = WorkspacePrompting(
-            str(workspace),
-            settings,
-            tools=tools.specs,
-            redactor=redactor,
-            clock=clock,
-            conversation=entrance.conversation,
-            emit=entrance.emit,
+        servers = await _open_servers(stack, settings, home, emit=entrance.emit)
+        tools = Toolbox(
+            sandbox,
+            settings.tools,
+            web=_web(stack, settings.net),
+            extras=_extras(settings, home, studio, sessions=elsewhere),
+            servers=servers,
         )
         yield Services(
             agent=entrance.agent,
@@ -156,11 +183,11 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=prompting,
+            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor),
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
-            tools=tools.full,
-            policy=BuiltinPolicy(sandbox),
+            tools=tools,
+            policy=servers.policy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
             approvals=entrance.approvals,
             redactor=redactor,
             blobs=blobs,
@@ -174,16 +201,30 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         )
 
 
+def _prompting(
+    settings: schema.Settings, workspace: str, entrance: Entrance, *, tools: Toolbox, redactor: SecretRedactor
+) -> WorkspacePrompting:
+    return WorkspacePrompting(
+        workspace,
+        settings,
+        tools=tools.specs,
+        redactor=redactor,
+        clock=SystemClock(),
+        conversation=entrance.conversation,
+        emit=entrance.emit,
+    )
+
+
 def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sandbox:
     sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
     stack.push_async_callback(sandbox.close)
     return sandbox
 
 
-def _toolbox(stack: AsyncExitStack, settings: schema.Settings, sandbox: Sandbox, *, extras: ToolExtras) -> Toolbox:
-    web = Web(_guard(settings.net), proxy=settings.net.proxy)
+def _web(stack: AsyncExitStack, settings: schema.NetSettings) -> Web:
+    web = Web(_guard(settings), proxy=settings.proxy)
     stack.push_async_callback(web.close)
-    return Toolbox(sandbox, settings.tools, web=web, extras=extras)
+    return web
 
 
 def _rules(settings: schema.Settings, home: Home) -> Rules:
@@ -218,6 +259,20 @@ async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreS
     nudges = Nudges(owner, store)
     stack.callback(nudges.close)
     return owner, store, nudges
+
+
+async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, emit: Emit) -> Servers | None:
+    """The MCP servers that are configured, until `stack` ends; None where there are none."""
+    if not settings.mcp.servers:
+        return None
+    from limpet.mcp.kept import Records  # only where there are any
+    from limpet.mcp.servers import Servers
+    from limpet.mcp.spec import specs_of
+
+    servers = Servers(specs_of(settings, home.root, os.environ), Records(home.mcp), clock=SystemClock())
+    stack.push_async_callback(servers.close)
+    await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
+    return servers
 
 
 def keeping(settings: schema.Settings, home: Home) -> Keeping:

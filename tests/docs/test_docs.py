@@ -13,7 +13,15 @@ import pytest
 from limpet import errors
 from limpet.cli import COMMANDS
 from limpet.config import check
-from limpet.config.schema import FactSettings, ModelsSettings, ProviderSettings, ResetSettings, Settings
+from limpet.config.schema import (
+    FactSettings,
+    McpSettings,
+    ModelsSettings,
+    ProviderSettings,
+    ResetSettings,
+    ServerSettings,
+    Settings,
+)
 from limpet.config.table import is_table, leaves
 from limpet.llm.profiles import services
 
@@ -79,12 +87,15 @@ def test_every_setting_is_documented_with_its_default() -> None:
     defaults = {name: value for name, value in rows if name != "env:NAME"}
     assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
     models = ModelsSettings(catalog={"<name>": FactSettings()})
-    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}, models=models))
+    servers = McpSettings(servers={"<name>": ServerSettings()})
+    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}, models=models, mcp=servers))
     assert isinstance(table, dict)
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
-    assert {**real, "providers.<name>.headers": "{}", "models.aliases": "{}", "sessions.links": "{}"} == defaults
+    tables = ("providers.<name>.headers", "models.aliases", "sessions.links")
+    tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers")
+    assert {**real, **dict.fromkeys(tables, "{}")} == defaults
 
 
 def test_exit_codes_are_those_of_the_code() -> None:
@@ -102,7 +113,7 @@ def test_the_readme_is_short_and_names_its_commands() -> None:
 
 def test_the_docs_name_only_commands_that_exist() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
-    known = {*COMMANDS, "chat", "agent", "sessions", "context", "models", "usage", "media", "replay", "eval"}
+    known = {*COMMANDS, "chat", "agent", "sessions", "context", "models", "usage", "media", "replay", "eval", "mcp"}
     assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
 
 

@@ -73,7 +73,8 @@ async def claim(
         lease = taken[-1]
         if entries.last_seq(connection, lease.session) != known.last_seq:
             raise StaleLogError("The log has grown.")
-        return _begin(connection, writer(lease, name), *before, now=now)
+        payloads, trust = before
+        return _begin(connection, writer(lease, name), payloads, trust=trust, now=now)
 
     try:
         found = await services.store.write(work)
@@ -86,7 +87,7 @@ async def claim(
     return found
 
 
-def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], trust: Trust, *, now: int) -> Claim:
+def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, trust: Trust, now: int) -> Claim:
     """Resume the turn that a dead process left, or begin with what waits in the inbox."""
     lease = writer.lease
     found = turns.live(connection, lease.session)

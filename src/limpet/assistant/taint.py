@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from limpet.mcp.names import PREFIX
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
@@ -33,6 +34,8 @@ class TaintPolicy:
         decision, reason = self._policy.decide(tool, call)
         if decision != "allow" or not self._log.tainted:
             return decision, reason
+        if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":
+            return "ask", f"{WHY} {tool.spec.name} may carry something out"
         for path in call.writes:
             if protected := self._protected(path):
                 return "ask", f"{WHY} {protected} steers later conversations"

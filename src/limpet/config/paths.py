@@ -39,6 +39,10 @@ class Home(Struct, frozen=True):
         return self.root / "logs"
 
     @property
+    def mcp(self) -> Path:
+        return self.root / "mcp"
+
+    @property
     def archive(self) -> Path:
         return self.root / "archive"
 

@@ -193,6 +193,37 @@ class ToolSettings(Struct, frozen=True):
     web: WebSettings = WebSettings()
 
 
+class ServerSettings(Struct, frozen=True):
+    """One MCP server: a program (`command`, `args`) that is started, or an address (`url`) that is asked.
+
+    `env` and `headers` may hold secret references; a program gets no other variables but a few harmless ones. `tools`
+    names those that are offered, empty = all. `allow` names those that run without asking, `read_only` those that
+    change nothing; `*` there: all, and all that the server itself calls read-only. `timeout` is seconds for one call,
+    `start` for starting. Results are `external`, written by strangers, unless `trust` is `tool`.
+    """
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict[str, str])
+    cwd: str = ""
+    url: Address = ""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    enabled: bool = True
+    timeout: Seconds = 60.0
+    start: Seconds = 30.0
+    tools: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    read_only: tuple[str, ...] = ()
+    trust: Literal["external", "tool"] = "external"
+
+
+class McpSettings(Struct, frozen=True):
+    """Servers of tools by name. `wait` is how many seconds a start of Limpet waits for those it does not know yet."""
+
+    wait: Annotated[float, Meta(ge=0)] = 2.0
+    servers: dict[str, ServerSettings] = field(default_factory=dict[str, ServerSettings])
+
+
 class NetSettings(Struct, frozen=True):
     """What tools may reach. `allow_cidrs` are networks besides the public internet; where `allow_hosts` has patterns,
     only such names, and never those of `deny_hosts`. `proxy` is an http proxy for all of it."""
@@ -298,6 +329,7 @@ class Settings(Struct, frozen=True):
     budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
+    mcp: McpSettings = McpSettings()
     net: NetSettings = NetSettings()
     store: StoreSettings = StoreSettings()
     undo: UndoSettings = UndoSettings()

@@ -14,7 +14,17 @@ from limpet.errors import ConfigError
 SHORTEST = 8
 """Values with fewer characters are not redacted: they would tear holes into ordinary text."""
 
-SECRET_WORDS = ("key", "keys", "token", "secret", "password", "passphrase", "credential", "credentials")
+SECRET_WORDS = (
+    "key",
+    "keys",
+    "token",
+    "secret",
+    "password",
+    "passphrase",
+    "credential",
+    "credentials",
+    "authorization",
+)
 VARIABLE_ENDINGS = (
     "_API_KEY",
     "_TOKEN",

@@ -61,8 +61,7 @@ class Bound:
 
     def plan(self) -> str:
         """One line that names the call exactly; of long texts the beginning, with size and SHA-256 of the whole."""
-        shown = (f"{key}={_exact(value, key in self._traits.whole)}" for key, value in self.values.items())
-        return " ".join([self.name, *shown])
+        return exact_plan(self.name, self.values, whole=self._traits.whole)
 
     async def run(self, context: ToolContext) -> ToolResult:
         return await self._function(context, **self.values)
@@ -179,6 +178,11 @@ def _unknown(name: str, known: tuple[str, ...]) -> str:
     close = get_close_matches(name, known, n=1)
     guess = f"; did you mean {close[0]!r}?" if close else ""
     return f"unknown argument{guess} (known: {', '.join(known) or 'none'})"
+
+
+def exact_plan(name: str, values: Mapping[str, object], *, whole: tuple[str, ...] = ()) -> str:
+    """One line that names a call exactly; of long texts, save those of `whole`, the beginning, size and SHA-256."""
+    return " ".join([name, *(f"{key}={_exact(value, key in whole)}" for key, value in values.items())])
 
 
 def _exact(value: object, whole: bool) -> str:
