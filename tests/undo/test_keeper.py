@@ -11,6 +11,7 @@ import pytest
 
 from limpet.types.entry import UndoPoint
 from limpet.undo.copies import DAY
+from limpet.undo.forget import forget
 from limpet.undo.keeper import Retention
 from limpet.undo.tree import SETTLED, Limits, Node, Tree, is_settled
 from tests.undo.ground import Ground, picture
@@ -305,7 +306,7 @@ def test_what_an_erased_turn_kept_is_gone_from_the_disk(tmp_path: Path) -> None:
     ground.file("b", name="t2")
     (ground.place / "b").write_text("new")
     ground.finish("t2")
-    assert asyncio.run(ground.keeper.forget(["t1", "t9"])) == 1
+    assert asyncio.run(forget(ground.keeper.copies, ["t1", "t9"])) == 1
     kept = b"".join(file.read_bytes() for file in Path(ground.keeper.copies.path).parent.iterdir())
     assert b"a secret of long ago" not in kept
     assert b"of another turn" in kept

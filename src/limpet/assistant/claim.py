@@ -73,8 +73,7 @@ async def claim(
         lease = taken[-1]
         if entries.last_seq(connection, lease.session) != known.last_seq:
             raise StaleLogError("The log has grown.")
-        payloads, trust = before
-        return _begin(connection, writer(lease, name), payloads, trust=trust, now=now)
+        return _begin(connection, writer(lease, name), before, now=now)
 
     try:
         found = await services.store.write(work)
@@ -87,9 +86,9 @@ async def claim(
     return found
 
 
-def _begin(connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, trust: Trust, now: int) -> Claim:
+def _begin(connection: Connection, writer: TurnWriter, told: tuple[Sequence[Payload], Trust], *, now: int) -> Claim:
     """Resume the turn that a dead process left, or begin with what waits in the inbox."""
-    lease = writer.lease
+    lease, (before, trust) = writer.lease, told
     found = turns.live(connection, lease.session)
     if found is not None:
         resumed = TurnWriter(lease=lease, turn=found.id, key=writer.key, render=writer.render)

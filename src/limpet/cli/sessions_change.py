@@ -25,6 +25,7 @@ from limpet.store import blobs, entries, forks, removal, sessions
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
 from limpet.types.entry import Label, Leaf, Payload
+from limpet.undo.forget import forget
 
 UNREACHED = (
     "Not reached: what the model's provider keeps, exports, archives, backups of the disk, what other conversations "
@@ -153,7 +154,7 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
             blobs.remove(services.rules.keeping.blobs, removed.blobs)
             scrubbed = await services.store.scrub()
             if services.undo is not None:
-                await services.undo.forget(removed.turns)
+                await forget(services.undo.copies, removed.turns)
             return _report(removed, row, scrubbed=scrubbed, workspace=services.workspace, home=invocation.home().root)
 
     say("\n".join(asyncio.run(main())))

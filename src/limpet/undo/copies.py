@@ -225,40 +225,6 @@ class Copies:
                 total -= size
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 
-    def forget(self, turns: Iterable[str]) -> int:
-        """Forget what these turns, and rollbacks of them, have kept, for good, but for what a workspace holds now or
-        another turn needs. How many turns that were. Only where nobody writes: it is a transaction of its own.
-        """
-        with self._lock:
-            connection = self._open()
-            connection.execute("PRAGMA secure_delete = ON").fetchall()
-            with self.writing():
-                before = connection.total_changes()
-                pairs = [(turn, turn) for turn in turns]
-                connection.executemany("DELETE FROM points WHERE turn = ? OR undoes = ?", pairs)
-                count = connection.total_changes() - before
-                if count:
-                    self._drop_all_but(self._needed())
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            return count
-
-    def _needed(self) -> set[bytes]:
-        """The contents that workspaces hold now, and those that some turn may be taken back with."""
-        connection = self._open()
-        names = [convert(row, tuple[str])[0] for row in connection.execute("SELECT workspace FROM indexes")]
-        needed = contents(node for name in names for node in self.index(name).nodes.values())
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM points"):
-            point = _point(row)
-            needed |= contents(point.touched.values()) | contents(point.tree.nodes.values() if point.tree else ())
-            needed |= contents(node for change in point.changes or () for node in (change.before, change.after))
-        return needed
-
-    def _drop_all_but(self, needed: set[bytes]) -> None:
-        connection = self._open()
-        kept = [convert(row, tuple[bytes])[0] for row in connection.execute("SELECT hash FROM copies")]
-        connection.executemany("DELETE FROM copies WHERE hash = ?", [(one,) for one in kept if one not in needed])
-        connection.execute("PRAGMA incremental_vacuum").fetchall()
-
     def sums(self) -> tuple[int, int]:
         """How many copies there are, and their bytes together."""
         with self._lock:
@@ -269,6 +235,17 @@ class Copies:
 def contents(nodes: Iterable[Node | None]) -> set[bytes]:
     """The hashes of all files among `nodes`."""
     return {node.content for node in nodes if node is not None and node.kind == "file" and node.content}
+
+
+def needed(copies: Copies, connection: apsw.Connection) -> set[bytes]:
+    """The contents that workspaces hold now, and those that some turn may be taken back with. Inside `writing`."""
+    names = [convert(row, tuple[str])[0] for row in connection.execute("SELECT workspace FROM indexes")]
+    found = contents(node for name in names for node in copies.index(name).nodes.values())
+    for row in connection.execute(f"SELECT {_COLUMNS} FROM points"):
+        point = _point(row)
+        found |= contents(point.touched.values()) | contents(point.tree.nodes.values() if point.tree else ())
+        found |= contents(node for change in point.changes or () for node in (change.before, change.after))
+    return found
 
 
 class _Row(Struct, array_like=True):

@@ -15,7 +15,6 @@ from contextlib import suppress
 import apsw
 from msgspec import Struct, structs
 
-from limpet.errors import StoreError
 from limpet.types.entry import UndoPoint
 from limpet.types.ports import Clock
 from limpet.undo import tree
@@ -73,19 +72,6 @@ class Keeper:
 
     def close(self) -> None:
         self.copies.close()
-
-    async def forget(self, turns: Sequence[str]) -> int:
-        """Forget for good what these turns have kept: they cannot be taken back any more. How many had kept something.
-
-        Raises `StoreError`.
-        """
-        if not turns or not self.copies.exist:
-            return 0
-        try:
-            async with self._lock:
-                return await asyncio.to_thread(self.copies.forget, turns)
-        except apsw.Error as error:
-            raise StoreError(f"{self.copies.path} cannot be changed: {error}.", hint="Delete that file.") from None
 
     async def before_file(self, turn: TurnName, path: str) -> UndoPoint | None:
         """Keep what is at the absolute `path` before a file tool changes it. On the disk when this returns.
