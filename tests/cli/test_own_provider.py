@@ -7,7 +7,7 @@ from pathlib import Path
 
 from limpet.testing.fakes.openai import FakeOpenAI
 from limpet.testing.fakes.script import Reply, Rules
-from tests.cli.program import limpet, run
+from tests.cli.program import ask, limpet, run
 
 CONFIG = """
 [agent]
@@ -63,3 +63,11 @@ def test_half_a_price_is_refused(tmp_path: Path) -> None:
     ended = run(tmp_path, "models", "list")
     assert ended.code == 2
     assert "input and output must be set together" in ended.err
+
+
+def test_an_assumed_window_is_said_once(tmp_path: Path) -> None:
+    said = [
+        ask(tmp_path, [Reply(text=("hi",))], "agent", "-m", "hello", LIMPET_MODEL="openai/brand-new").err
+        for _ in range(2)
+    ]
+    assert [text.count("tokens are assumed") for text in said] == [1, 0]

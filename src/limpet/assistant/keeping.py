@@ -10,7 +10,7 @@ from msgspec import Struct
 from limpet.assistant.services import Keeping, Services
 from limpet.errors import InputError, LimpetError
 from limpet.session import erase, keep, search
-from limpet.store import blobs, entries, removal, sessions
+from limpet.store import blobs, chores, entries, removal, sessions
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
@@ -46,9 +46,9 @@ async def once_a_day(services: Services) -> None:
     keeping, now = services.rules.keeping, services.clock.now()
     if not (keeping.sessions or keeping.archives or keeping.rows):
         return
-    if not services.store.read(lambda connection: removal.due(connection, "keeping", now=now, every=DAY)):
+    if not services.store.read(lambda connection: chores.due(connection, "keeping", now=now, every=DAY)):
         return
-    if not await services.store.write(lambda connection: removal.take_on(connection, "keeping", now=now, every=DAY)):
+    if not await services.store.write(lambda connection: chores.take_on(connection, "keeping", now=now, every=DAY)):
         return  # another process does it
     try:
         records = Records(services.store, services.owner, keeping.blobs, keeping.archive)

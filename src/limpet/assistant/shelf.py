@@ -18,12 +18,14 @@ from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
 from limpet.llm.wire.service import Witness
+from limpet.store import chores
 from limpet.store.driver import Store
 from limpet.store.learned import StoredLessons
 from limpet.store.rests import StoredRests
 from limpet.store.traces import StoredTraces
 from limpet.types.event import Notice
 from limpet.types.ports import Blobs, Clock, Emit, Meter, Model
+from limpet.types.profile import Profile
 
 if TYPE_CHECKING:
     from limpet.llm.media.desk import Desk
@@ -61,6 +63,7 @@ class ModelShelf:
         self._fallbacks = settings.models
         self._emit = emit
         self._clock = clock
+        self._store = store
         self._rests = StoredRests(store)
         self._witness = Witness(StoredLessons(store, clock, redactor), StoredTraces(store, clock, redactor))
         self._redactor = redactor
@@ -117,7 +120,7 @@ class ModelShelf:
 
     async def _with_keys(self, choice: Choice) -> list[Candidate]:
         profile, warning = await checked(choice.profile, key=choice.key)
-        if warning:
+        if warning and (choice.profile.window or await self._is_news(profile)):
             self._emit(Notice(warning, level="warning"))
         own = self._settings.providers.get(profile.provider, ProviderSettings())
         return [
@@ -135,6 +138,13 @@ class ModelShelf:
             )
             for key, credential in _credentials(choice, own)
         ]
+
+    async def _is_news(self, profile: Profile) -> bool:
+        """Whether it was never said that the window of this model is only assumed."""
+        name, now = f"window assumed: {profile.reference}", self._clock.now()
+        return await self._store.write(
+            lambda connection: chores.take_on(connection, name, now=now, every=chores.NEVER_AGAIN)
+        )
 
     async def close(self) -> None:
         for model in self._models.values():

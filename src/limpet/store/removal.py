@@ -163,17 +163,3 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         (before,),
     )
     return count + connection.changes()
-
-
-def due(connection: Connection, name: str, *, now: int, every: int) -> bool:
-    """Whether the chore `name` was last done `every` ms ago, or never."""
-    row = connection.execute("SELECT at FROM chores WHERE name = ?", (name,)).fetchone()
-    return row is None or convert(row, tuple[int])[0] + every <= now
-
-
-def take_on(connection: Connection, name: str, *, now: int, every: int) -> bool:
-    """Whether the chore is still due; from here on it counts as done."""
-    if not due(connection, name, now=now, every=every):
-        return False
-    connection.execute("INSERT INTO chores VALUES (?1, ?2) ON CONFLICT DO UPDATE SET at = ?2", (name, now))
-    return True
