@@ -158,7 +158,7 @@ def test_ctrl_c_stops_the_turn_and_the_conversation_goes_on(tmp_path: Path) -> N
         async with FakeOpenAI(script) as server, started(tmp_path, server, "chat") as chat:
             await chat.say("slow")
             await chat.until("slow ")
-            chat.process.send_signal(signal.SIGINT)
+            os.kill(chat.process.pid, signal.SIGINT)
             await chat.say("quick")
             await chat.until("quick answer")
             await chat.say("exit")
@@ -271,7 +271,7 @@ def test_ctrl_c_again_and_again_leaves_and_the_next_start_goes_on(tmp_path: Path
                 ended = asyncio.create_task(running.process.wait())
                 while not ended.done():
                     with contextlib.suppress(ProcessLookupError):
-                        running.process.send_signal(signal.SIGINT)
+                        os.kill(running.process.pid, signal.SIGINT)
                     await asyncio.sleep(0.15)
                 code, _, err = await running.end()
                 assert code in (130, -signal.SIGINT)
@@ -292,13 +292,13 @@ def test_ctrl_c_while_another_process_works_ends_the_wait(tmp_path: Path) -> Non
                 async with asyncio.timeout(GUARD):
                     while b"waiting for it" not in await waiting.process.stderr.readline():
                         pass
-                waiting.process.send_signal(signal.SIGINT)
+                os.kill(waiting.process.pid, signal.SIGINT)
                 code, _, err = await waiting.end()
                 assert (code, err.strip()) == (
                     130,
                     "Not waiting any longer. What you said is kept and comes next in this conversation.",
                 )
-            holder.process.send_signal(signal.SIGINT)
+            os.kill(holder.process.pid, signal.SIGINT)
             assert (await holder.end())[0] == 130
             following = await limpet(tmp_path, "agent", "-m", "third", **at(server))
             assert following.out == "third answer\n", "one answer to both, shown once"
