@@ -22,7 +22,6 @@ from limpet.session.log import Log
 from limpet.session.room import room_of
 from limpet.store import entries, sessions
 from limpet.store.sessions import Lease, SessionRow
-from limpet.types.entry import Compaction, Flush
 from limpet.types.event import Notice
 
 log = logging.getLogger(__name__)
@@ -115,12 +114,7 @@ async def _digest(services: Services, row: SessionRow, ended: Log) -> Digest:
     appointed = await services.model_for("summary", chat=row.model)
     profile = appointed.model.profile
     previous, visible = ended.visible()
-    waiting = flush.unflushed(ended.path(), "")
-    material = [
-        entry
-        for entry in (visible if len(visible) >= len(waiting) else waiting)
-        if not isinstance(entry.payload, Compaction | Flush)
-    ]
+    material = flush.to_read(visible, flush.unflushed(ended.path(), ""))
     warm = profile.cache_ttl > 0 and not is_cold(ended, profile, services.clock.now(), key=row.key)
     live = None
     if warm and ended.prompt is not None and ended.prompt.model == profile.reference:

@@ -28,6 +28,15 @@ def unflushed(line: Sequence[Entry], until: str) -> list[Entry]:
     return list(line[start : places.get(until, len(line))])
 
 
+def to_read(part: Sequence[Entry], waiting: Sequence[Entry]) -> list[Entry]:
+    """What a digest is made of: a part of the log, or where more than it still waits for its flush, that.
+
+    What Limpet has made of earlier parts is left out: a digest is given the summary before it.
+    """
+    longer = part if len(part) >= len(waiting) else waiting
+    return [entry for entry in longer if not isinstance(entry.payload, Compaction | Flush)]
+
+
 def flush_of(services: Services, notes: Sequence[str], *, trust: Trust, upto: str) -> Flush:
     """The flush entry for `notes` that were made of what is trusted so far."""
     at = services.clock.now()

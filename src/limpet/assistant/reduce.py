@@ -189,8 +189,7 @@ class Reducer:
         line = self._log.path()
         until = parts.kept[0].id
         waiting = flush.unflushed(line, until)
-        material = parts.covered if len(waiting) <= len(parts.covered) else waiting
-        material = [entry for entry in material if not isinstance(entry.payload, Compaction)]
+        material = flush.to_read(parts.covered, waiting)
         inquiry = await self._inquiry()
         own = inquiry.model is self._model
         warm = own and not self._is_cold() and self._window == self._profile.window and self._profile.cache_ttl > 0

@@ -21,6 +21,7 @@ DOCUMENTS = frozenset((".docx", ".epub", ".pdf", ".pptx", ".xls", ".xlsx"))
 IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 FILE_LIMIT = 20_000_000
 TEXT_LIMIT = 1_000_000
+STANDS_ALONE = 'To say something: limpet agent -m "…"; what stands alone is a file to attach.'
 RECORDING_LIMIT = 500_000_000
 """Bytes of one attached picture, text, recording. Services take far less of the last, and say so."""
 PATIENCE = 2.0
@@ -80,14 +81,14 @@ async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs, 
         path = Path(name.removeprefix("@")).expanduser()
         ending = path.suffix.lower()
         if ending in IMAGES:
-            data = read_file(path, limit=FILE_LIMIT)
+            data = read_file(path, limit=FILE_LIMIT, hint=STANDS_ALONE)
             images.append(Image(blob=await blobs.put(data), mime=IMAGES[ending], name=path.name))
         elif ending in RECORDINGS:
             parts.append(await _heard(path, transcriber))
         elif ending in DOCUMENTS:
             parts.append(await _document(path))
         else:
-            text = as_text(read_file(path, limit=TEXT_LIMIT), str(path))
+            text = as_text(read_file(path, limit=TEXT_LIMIT, hint=STANDS_ALONE), str(path))
             parts.append(f'<file name="{path.name}">\n{text.rstrip()}\n</file>')
     if not parts and not images:
         raise InputError("There is nothing to say.", hint='Use limpet agent -m "…", or pipe a text in.')
@@ -96,7 +97,7 @@ async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs, 
 
 async def _heard(path: Path, transcriber: Transcriber) -> str:
     """What is said in a recording, or why that is not known."""
-    data = read_file(path, limit=RECORDING_LIMIT)
+    data = read_file(path, limit=RECORDING_LIMIT, hint=STANDS_ALONE)
     try:
         text = await transcriber.transcribe(data, name=path.name)
     except (ModelError, UserError) as error:
@@ -108,7 +109,7 @@ async def _document(path: Path) -> str:
     """The text of a document, or why there is none."""
     from limpet.tools.documents import document_text  # rare
 
-    data = read_file(path, limit=FILE_LIMIT)
+    data = read_file(path, limit=FILE_LIMIT, hint=STANDS_ALONE)
     try:
         text = await document_text(data, path.name)
     except InputError as error:
@@ -122,11 +123,10 @@ def _left_out(what: str, error: LimpetError) -> str:
     return f"[{what} was attached, but its content could not be had: {error}]"
 
 
-def read_file(path: Path, *, limit: int) -> bytes:
-    """The bytes of a file. Raises `InputError` when it is none, or has more than `limit` bytes."""
+def read_file(path: Path, *, limit: int, hint: str = "") -> bytes:
+    """The bytes of a file. Raises `InputError` (with `hint`) when it is none, or has more than `limit` bytes."""
     try:
         if not path.is_file():
-            hint = 'To say something: limpet agent -m "…"; what stands alone is a file to attach.'
             raise InputError(f"{path} is not a file." if path.exists() else f"There is no file {path}.", hint=hint)
         if path.stat().st_size > limit:
             raise InputError(f"{path} is larger than {limit:,} bytes.", hint="Put it into the workspace and say which.")

@@ -118,9 +118,3 @@ def kind_of(key: str) -> Kind:
             return "thread" if "thread" in rest else "group"
         case _:
             return "direct"
-
-
-def agent_of(key: str) -> str:
-    """The agent a key belongs to; `main` for keys of no agent."""
-    parts = key.split(":")
-    return parts[1] if len(parts) > 2 and parts[0] == "agent" else "main"
