@@ -36,6 +36,8 @@ def main() -> int:
         say("The embedded model could not be had, so Limpet needs another model:")
         say("  set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start a local server such as Ollama; see `limpet doctor`.")
         return 0
+    if arguments.what == "dev" and not install(venv, ["--editable=.[attack]"]):
+        say("The package agentdojo could not be had: the tests that play its attacks are skipped.")
     (venv / f".stamp-{arguments.what}").touch()
     (venv / ".stamp-core").touch()
     return 0

@@ -31,6 +31,7 @@ from limpet.types.entry import (
     Tombstone,
     ToolResultEntry,
     ToolStarted,
+    TrustOnce,
     UndoPoint,
     UserEntry,
 )
@@ -175,6 +176,7 @@ PAYLOADS: dict[type[Payload], st.SearchStrategy[Payload]] = {
     UndoPoint: st.builds(UndoPoint, files=numbers, size=numbers, unkept=_names, refused=words),
     Rollback: st.builds(Rollback, turn=words, mark=words, row=numbers, files=_names, count=numbers),
     GoalEntry: st.builds(GoalEntry, text=words, state=st.sampled_from(("open", "done")), progress=words, steps=numbers),
+    TrustOnce: st.builds(TrustOnce),
     PlanEntry: st.builds(PlanEntry, steps=st.lists(st.builds(PlanStep, text=words), max_size=3).map(tuple)),
     ToolStarted: st.builds(
         ToolStarted,

@@ -12,6 +12,7 @@ from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_tree as tree
+from limpet.assistant import commands_trust as trust
 from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
@@ -132,6 +133,14 @@ COMMANDS = {
             usage="[off|low|medium|high]",
             run=session.think,
             needs_lease=True,
+        ),
+        Command(
+            name="trust",
+            summary="whose words are in this conversation; `once` lets the next turn act on strangers' words unasked",
+            usage="[once]",
+            run=trust.trust,
+            needs_lease=True,
+            looks_alone=True,
         ),
         Command(
             name="goal",

@@ -1,71 +1,108 @@
 """The taint rule: with strangers' words in the conversation, what they could gain by needs the owner's yes (DESIGN 9).
 
-What a hijacked model would do are sinks here: carry something out in an address it made up, speak in another
-conversation, and write itself into the files that steer later ones. An address that stands word for word in what the
-owner said, or in what was found, carries nothing out; so reading the results of a search asks nothing.
+What a hijacked model would do are sinks here: carry something out, act in the owner's name, speak in another
+conversation, and write itself into the files that steer later ones. `provenance` tells which calls the owner's own
+words account for; those ask nothing.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
+from limpet.assistant.provenance import Found, Heard, objection
 from limpet.mcp.names import PREFIX
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
 from limpet.tools.protected import is_protected
-from limpet.types.entry import ToolResultEntry, UserEntry
+from limpet.types.entry import AssistantEntry, ToolResultEntry, UserEntry
 from limpet.types.ports import BoundCall, Decision, Policy, Tool
 
 WHY = "strangers' words are in this conversation, and"
+WAY_BACK = "/trust says whose they are, /trust once lets a turn pass."
+_COMMANDS = ("exec", "process")
+_LINK = re.compile(r"\]\((https?://[^\s)]+)\)")
+_HIT = re.compile(r"^(https?://\S+)$", re.MULTILINE)
 
 
 class TaintPolicy:
-    """Implements the port `Policy` for one turn: some of what `policy` allows is asked for when `log` is tainted."""
+    """Implements the port `Policy` for one `turn`: some of what `policy` allows is asked for when `log` is tainted.
 
-    def __init__(self, policy: Policy, log: Log, *, workspace: str) -> None:
+    `networked`: commands reach the network.
+    """
+
+    def __init__(self, policy: Policy, log: Log, *, turn: str, workspace: str, networked: bool = False) -> None:
         self._policy = policy
         self._log = log
+        self._turn = turn
         self._workspace = os.path.realpath(workspace)
+        self._networked = networked
+        self._found: dict[str, Found] = {}
 
     def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
         decision, reason = self._policy.decide(tool, call)
-        if decision != "allow" or not self._log.tainted:
+        if decision != "allow" or not self._log.tainted or (self._turn and self._log.vouched == self._turn):
             return decision, reason
-        if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":
-            return "ask", f"{WHY} {tool.spec.name} may carry something out"
+        found = self._objection(tool, call)
+        return ("ask", f"{WHY} {found}. {WAY_BACK}") if found else (decision, reason)
+
+    def _objection(self, tool: Tool, call: BoundCall) -> str:
         for path in call.writes:
             if protected := self._protected(path):
-                return "ask", f"{WHY} {protected} steers later conversations"
-        if isinstance(call, Bound) and call.sends:
-            return "ask", f"{WHY} {call.name} carries words out of it"
-        url = str(call.values.get("url", "")) if isinstance(call, Bound) else ""
-        if url and not self._known(url):
-            return "ask", f"{WHY} neither you nor anything found has named the address {url[:200]}"
-        return decision, reason
+                return f"{protected} steers later conversations"
+        name = tool.spec.name
+        if name in _COMMANDS:
+            return "the command reaches the network" if self._networked else ""
+        if name.startswith(PREFIX):
+            acts, judged = name.removeprefix(PREFIX).partition("_")[2], call.values
+        elif isinstance(call, Bound) and (call.sends or tool.effect == "unsafe"):
+            acts, judged = name, call.values
+        elif isinstance(call, Bound) and "url" in call.values:
+            acts, judged = name, {"url": call.values["url"]}
+        else:
+            return ""
+        sends = isinstance(call, Bound) and call.sends
+        return objection(acts, judged, self._heard(), changes=sends or tool.effect == "unsafe")
 
     def _protected(self, path: str) -> str:
         """The name of a file that steers the agent; empty for any other."""
         relative = os.path.relpath(path, self._workspace)
         return relative if is_protected(relative) else ""
 
-    def _known(self, url: str) -> bool:
-        """Whether the address itself was said or found, or its host is one that the owner named."""
-        host = (urlsplit(url).hostname or "").lower()
-        return any(url in text or (owners and host in text.lower()) for text, owners in self._texts()) and bool(host)
-
-    def _texts(self) -> Iterator[tuple[str, bool]]:
-        """What was said and what was found outside, the newest first, and whether the owner said it.
-
-        Errors and results of commands are left out: the agent itself can put any address into those.
-        """
-        for entry in reversed(self._log.path()):
+    def _heard(self) -> Heard:
+        """What was said and found so far. Errors and results of commands are left out: the agent itself can put any
+        address into those, and what it does with their words it does with the owner's."""
+        summary, seen = self._log.visible()
+        shown = {entry.id for entry in seen}
+        owner: list[str] = []
+        found: list[Found] = [Found(summary)]
+        links: set[str] = set()
+        asked: dict[tuple[str, int], str] = {}
+        for entry in self._log.path():
             match entry.payload:
-                case UserEntry(message=message):
-                    yield "".join(map(plain, message.content)), entry.trust == "owner"
-                case ToolResultEntry(result=result) if result.trust == "external" and not result.is_error:
-                    yield result.text, False
+                case UserEntry(message=message) if entry.trust == "owner":
+                    owner.append("".join(map(plain, message.content)))
+                case AssistantEntry(message=message):
+                    asked |= {(entry.id, index): call.arguments for index, call in enumerate(message.calls)}
+                case ToolResultEntry(result=result) as payload if entry.trust == "external" and not result.is_error:
+                    if entry.id not in shown:
+                        continue
+                    found.append(self._found.setdefault(entry.id, Found(result.text)))
+                    links |= set(_links(payload, asked.get((payload.assistant, payload.index), ""), owner))
+                case UserEntry(message=message) if entry.id in shown:
+                    found.append(self._found.setdefault(entry.id, Found("".join(map(plain, message.content)))))
                 case _:
                     pass
+        return Heard(owner, found, links=frozenset(links))
+
+
+def _links(payload: ToolResultEntry, arguments: str, owner: list[str]) -> Iterator[str]:
+    """Addresses that lead on from what the owner asked for: hits of a search, links of a page that the owner named."""
+    if payload.name == "web_search":
+        yield from _HIT.findall(payload.result.text)
+    elif payload.name == "web_fetch":
+        named = re.search(r'"url":\s*"([^"]+)"', arguments)
+        if named and any(named[1] in text for text in owner):
+            yield from _LINK.findall(payload.result.text)

@@ -87,7 +87,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         model=turn.model,
         execution=Execution(
             services.tools,
-            policy=TaintPolicy(services.policy, turn.log, workspace=services.workspace),
+            policy=TaintPolicy(services.policy, turn.log, turn=turn.writer.turn, workspace=services.workspace),
             context=tool_context(services, session=session, profile=profile, log=turn.log),
             journal=journal,
             locks=services.locks,

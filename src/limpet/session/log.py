@@ -23,6 +23,7 @@ from limpet.types.entry import (
     PromptEntry,
     Prune,
     ToolResultEntry,
+    TrustOnce,
     UserEntry,
 )
 from limpet.types.message import Message
@@ -41,6 +42,7 @@ class Log:
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
     count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
     a person went on, `aims` are goal and plan. `tainted`: what strangers wrote is in it, or in a summary of it.
+    `vouched` is the turn during which the owner lets that pass, empty for none.
     `cache_key` is the name under which providers keep its beginning, where that is not the session's own.
     """
 
@@ -54,6 +56,8 @@ class Log:
         self.measured: Measured | None = None
         self.answered = 0
         self.tainted = False
+        self.vouched = ""
+        self._vouching = False
         self.pauses: deque[Pause] = deque(maxlen=REMEMBERED)
         self.aims = Aims()
         self._projection = Projection()
@@ -87,6 +91,7 @@ class Log:
         self._projection.extend(fresh)
         if not linear:
             self.prompt, self.model, self.tainted = None, "", False
+            self.vouched, self._vouching = "", False
             self.seen.clear()
             self.told.clear()
             self.pauses.clear()
@@ -133,6 +138,8 @@ class Log:
     def _learn(self, entry: Entry) -> None:
         self.tainted = self.tainted or entry.trust == "external"
         self.aims.learn(entry)
+        if self._vouching and isinstance(entry.payload, UserEntry):
+            self.vouched, self._vouching = entry.turn, False
         match entry.payload:
             case PromptEntry() as prompt:
                 self.prompt = prompt
@@ -141,6 +148,8 @@ class Log:
                 self.told.append(note)
             case ModelChange(model=model):
                 self.model = model
+            case TrustOnce():
+                self._vouching = True
             case AssistantEntry():
                 self.answered = entry.at
             case UserEntry() if self.answered and (pause := pause_of(entry.at - self.answered)):

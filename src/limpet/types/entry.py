@@ -172,6 +172,10 @@ class PlanEntry(Struct, frozen=True, tag_field="kind", tag="plan", omit_defaults
     steps: tuple[PlanStep, ...] = ()
 
 
+class TrustOnce(Struct, frozen=True, tag_field="kind", tag="trust_once"):
+    """On the owner's word the taint rule rests during the next turn."""
+
+
 class ModelChange(Struct, frozen=True, tag_field="kind", tag="model_change"):
     """From here on the session speaks to `model` (`provider/model`)."""
 
@@ -215,6 +219,7 @@ Payload = (
     | Rollback
     | GoalEntry
     | PlanEntry
+    | TrustOnce
     | ModelChange
     | Tombstone
     | Label

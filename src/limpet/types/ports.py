@@ -206,7 +206,13 @@ Decision = Literal["allow", "ask", "deny"]
 
 
 class BoundCall(Protocol):
-    """A call with validated arguments, ready to run. `writes` are the paths it changes, for the per-path lock."""
+    """A call with validated arguments, ready to run.
+
+    `values` are the arguments by name, `writes` the paths it changes, for the per-path lock.
+    """
+
+    @property
+    def values(self) -> Mapping[str, object]: ...
 
     @property
     def writes(self) -> tuple[str, ...]: ...
