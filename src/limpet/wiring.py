@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -40,7 +41,7 @@ from limpet.sandbox.limits import Limits as CommandLimits
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
 from limpet.session.resets import Reset, due
-from limpet.store import usage
+from limpet.store import audit, usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
@@ -256,6 +257,7 @@ async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreS
         )
     stack.push_async_callback(store.close)
     await close_orphans(store, owner)
+    await _note_config(store, home.config)
     nudges = Nudges(owner, store)
     stack.callback(nudges.close)
     return owner, store, nudges
@@ -284,6 +286,16 @@ def keeping(settings: schema.Settings, home: Home) -> Keeping:
         archive=str(home.archive),
         blobs=str(home.blobs),
     )
+
+
+async def _note_config(store: Store, config: Path) -> None:
+    """Tell the audit of settings that were changed since it was last told, by whatever hand."""
+    found = hashlib.sha256(config.read_bytes() if config.exists() else b"").hexdigest()
+    if store.read(audit.config_seen) != found:
+        now = time.time_ns() // 1_000_000
+        await store.write(
+            lambda connection: audit.append(connection, "config.changed", "config.toml", detail=found, now=now)
+        )
 
 
 async def close_orphans(store: Store, owner: Owner) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from limpet.assistant.orders import Order
 from limpet.errors import InputError
 from limpet.session.log import Log
-from limpet.store import entries
+from limpet.store import audit, entries
+from limpet.store.sql import Connection
 from limpet.types.entry import Entry, ToolResultEntry, TrustOnce, UserEntry
 
 _SHOWN = 10
@@ -23,9 +24,12 @@ async def trust(order: Order) -> str:
         return "No strangers' words are in this conversation: nothing is asked because of them."
     assert lease is not None
     now = conversation.services.clock.now()
-    await conversation.services.store.write(
-        lambda connection: entries.append(connection, lease, TrustOnce(), turn="", now=now)
-    )
+
+    def work(connection: Connection) -> None:
+        entries.append(connection, lease, TrustOnce(), turn="", now=now)
+        audit.append(connection, "trust.once", lease.session, now=now)
+
+    await conversation.services.store.write(work)
     return (
         "During the next turn I act on strangers' words without asking because of them; what always asks, still asks. "
         "After it the rule is back."

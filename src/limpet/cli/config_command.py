@@ -7,6 +7,7 @@ import sys
 import click
 import msgspec
 
+from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import say
 from limpet.config import check
@@ -70,6 +71,7 @@ def set_(invocation: Invocation, key: str, value: str) -> None:
     if value == "-":
         value = click.prompt(key, hide_input=True) if sys.stdin.isatty() else sys.stdin.read().rstrip("\r\n")
     set_value(path, wanted, value)
+    note(invocation.home(), "config.changed", dotted(wanted))
     say(f"{dotted(wanted)} is set in {path}")
     if is_secret_name(wanted[-1]) and not is_reference(value):
         say("hint: a reference keeps the secret out of this file: env:NAME or file:PATH", error=True)
@@ -83,6 +85,7 @@ def unset(invocation: Invocation, key: str) -> None:
     path = invocation.home().config
     wanted = split_key(key)
     if unset_value(path, wanted):
+        note(invocation.home(), "config.changed", dotted(wanted))
         say(f"{dotted(wanted)} is no longer set in {path}")
     elif check.type_of(wanted) is None:
         raise _unknown(wanted)

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from limpet.config.paths import Home
+from limpet.store import audit
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
 
 T = TypeVar("T")
+
+
+def note(home: Home, act: audit.Act, subject: str, detail: str = "") -> None:
+    """Add a row to the audit; before there is a database there is nothing to watch over. Raises `StoreError`."""
+    if home.database.exists():
+        now = time.time_ns() // 1_000_000
+        change(home, lambda connection: audit.append(connection, act, subject, detail=detail, now=now))
 
 
 def change(home: Home, work: Callable[[Connection], T]) -> T:

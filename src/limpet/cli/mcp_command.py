@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
@@ -130,6 +131,7 @@ def remove(invocation: Invocation, name: str) -> None:
     if not unset_value(invocation.home().config, ("mcp", "servers", name)):
         raise _unknown(name, load_settings(invocation.home().config, os.environ).settings)
     Records(invocation.home().mcp).remove(name)
+    note(invocation.home(), "mcp.changed", name, "removed")
     say(f"Removed {name}.")
 
 
@@ -207,6 +209,8 @@ def _store(invocation: Invocation, servers: dict[str, ServerSettings]) -> None:
         if value != usual[key]
     }
     set_values(invocation.home().config, values)
+    for name in servers:
+        note(invocation.home(), "mcp.changed", name, "added")
 
 
 def _named(pairs_given: tuple[str, ...], option: str) -> dict[str, str]:

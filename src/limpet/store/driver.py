@@ -128,7 +128,7 @@ class Store:
         try:
             store = cls(path, process, settings)
             with store._lock.held():
-                _prepare(store._connection, settings)
+                _prepare(store._connection, process, settings)
                 _migrate(store._connection, path, settings.migrations)
             store.reader = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY, vfs=settings.vfs)
             store.reader.set_busy_timeout(BUSY_PATIENCE)
@@ -259,7 +259,7 @@ class Store:
     def _reopen(self) -> None:
         self._connection.close(True)
         self._connection = _connect(self.path, self._settings)
-        _prepare(self._connection, self._settings)
+        _prepare(self._connection, self._process, self._settings)
         self._broken = False
 
     def _checkpoint(self) -> None:
@@ -289,11 +289,12 @@ def _connect(path: str, settings: StoreSettings) -> apsw.Connection:
     return connection
 
 
-def _prepare(connection: apsw.Connection, settings: StoreSettings) -> None:
+def _prepare(connection: apsw.Connection, process: str, settings: StoreSettings) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA synchronous = {settings.durability}")
     connection.execute("PRAGMA secure_delete = ON")  # what is erased is overwritten
+    connection.execute("CREATE TEMP TABLE writer AS SELECT ? AS process", (process,))  # whose chain `audit` adds to
 
 
 def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]) -> None:

@@ -183,4 +183,19 @@ MIGRATIONS = (
     -- when something that is done now and then was done last
     CREATE TABLE chores (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
     """,
+    """
+    -- what changed who may do what, and what was removed for good: a chain of hashes for each process
+    CREATE TABLE audit (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        chain TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        act TEXT NOT NULL,
+        subject TEXT NOT NULL,
+        detail TEXT NOT NULL,
+        before TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        UNIQUE (chain, seq)
+    );
+    """,
 )

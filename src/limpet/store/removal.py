@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, convert
 
 from limpet.errors import InputError
-from limpet.store import sessions, turns
+from limpet.store import audit, sessions, turns
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -146,6 +146,7 @@ def record(connection: Connection, session: SessionRow, *, entries: int, why: st
         "INSERT INTO removals (at, session, key, agent, entries, why) VALUES (?, ?, ?, ?, ?, ?)",
         (now, session.id, session.key, session.agent, entries, why),
     )
+    audit.append(connection, "content.removed", session.id, detail=f"{entries} entries, {why}", now=now)
 
 
 def drop_old_rows(connection: Connection, *, before: int) -> int:
