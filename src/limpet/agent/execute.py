@@ -175,7 +175,7 @@ class Execution:
                 raise PolicyError(f"Not approved by the owner: {reason}")
 
     async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, beside: Beside) -> ToolResult:
-        async def starting(intent: FileIntent) -> None:
+        async def starting(intent: FileIntent | None) -> None:
             await self._journal.started(call, effect=tool.effect, intent=intent)
 
         def progress(line: str) -> None:
@@ -191,6 +191,7 @@ class Execution:
             progress=progress,
             record=mine.records.append,
             post=mine.posts.append,
+            intent=call.intent,
         )
         result = await bound.run(context)
         if not result.is_error:

@@ -183,4 +183,25 @@ MIGRATIONS = (
     -- when something that is done now and then was done last
     CREATE TABLE chores (name TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
     """,
+    """
+    -- commands that outlast their call: number = that of its conversation, 0 = none; told = its end was told there
+    CREATE TABLE processes (
+        id INTEGER PRIMARY KEY,
+        key TEXT NOT NULL,
+        session TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        number INTEGER NOT NULL DEFAULT 0,
+        command TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        birth TEXT NOT NULL,
+        mark TEXT NOT NULL,
+        started INTEGER NOT NULL,
+        ended INTEGER NOT NULL DEFAULT 0,
+        outcome TEXT NOT NULL DEFAULT '',
+        tail TEXT NOT NULL DEFAULT '',
+        told INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX processes_key ON processes (key, number);
+    CREATE INDEX processes_running ON processes (ended) WHERE ended = 0;
+    """,
 )
