@@ -19,7 +19,7 @@ from msgspec import structs
 from limpet.agent.guard import LoopGuard
 from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.tools.disk import compare, discard
+from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
 from limpet.types.envelope import Post
@@ -161,7 +161,9 @@ class Execution:
             if state == "before":
                 return None
             if state == "done":
-                return text_result(f"Done before an interruption: {call.intent.path} has the new content.")
+                paths = ", ".join(one.path for one in call.intent.each)
+                return text_result(f"Done before an interruption: {paths} has the new content.")
+            return text_result(UNKNOWN_OUTCOME + report(call.intent), is_error=True)
         return text_result(UNKNOWN_OUTCOME, is_error=True)
 
     async def _allow(self, tool: Tool, bound: BoundCall) -> None:

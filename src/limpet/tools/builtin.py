@@ -8,6 +8,7 @@ from limpet.toolkit.schema import FunctionTool
 from limpet.tools.aims import goal, plan
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
+from limpet.tools.files_patch import apply_patch
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
@@ -36,6 +37,7 @@ def builtin(
     """
     keeper = processes or Processes(sandbox)
     tools = (
+        *(() if tiny else (apply_patch,)),
         delete_path,
         edit_file,
         make_exec(sandbox, settings or ExecSettings(), processes=keeper),
