@@ -80,6 +80,10 @@ def test_whole_lines_only():
         update("-ab", "+x", text="abc\n")
 
 
+def test_lines_around_an_empty_line():
+    assert update("+a", " ", "+b", text="x\n\ny\n") == "x\na\n\nb\ny\n"
+
+
 line = st.text(alphabet="ab \r", max_size=3).map(lambda text: text.strip("\r"))
 
 
@@ -88,8 +92,8 @@ def test_a_hunk_over_the_whole_file_makes_exactly_its_new_lines(old, data):
     marked = [(data.draw(st.sampled_from(" -")), text) for text in old]
     for place in data.draw(st.lists(st.integers(0, len(old)), max_size=3)):
         marked.insert(place, ("+", data.draw(line)))
-    new = "\n".join(text for mark, text in marked if mark != "-")
-    if not any(mark != "-" for mark, _ in marked):
-        new = ""
-    result = patched("\n".join(old), Section("update", "a", hunks=(Hunk(tuple(marked)),)))
+    end = data.draw(st.sampled_from(["\n", ""])) if old[-1] else "\n"
+    kept = [text for mark, text in marked if mark != "-"]
+    new = "\n".join(kept) + end if kept else ""
+    result = patched("\n".join(old) + end, Section("update", "a", hunks=(Hunk(tuple(marked)),)))
     assert result == new

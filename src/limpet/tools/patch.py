@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, structs
@@ -169,7 +169,7 @@ def patched(original: str, section: Section) -> str:
             start, end = _find(flat, hunk, place)
         except ToolError as error:
             raise ToolError(f"{section.path}, hunk {number}: {error}", hint=error.hint) from None
-        changes += _changes(flat, hunk, start, end, number=number)
+        changes += _joined(_changes(flat, hunk, start, end, number=number))
         place = max(place, end)
     return splice(flat, changes, what=f"{section.path}: hunks")
 
@@ -182,7 +182,8 @@ def _find(flat: Flat, hunk: Hunk, place: int) -> tuple[int, int]:
     old = "\n".join(line for mark, line in hunk.lines if mark != "+")
     if all(mark == "+" for mark, _ in hunk.lines):
         return (place, place) if hunk.above else (len(text), len(text))
-    found = [(start, end - 2) for start, end in spans(f"\n{text}\n", f"\n{old}\n")]  # whole lines only
+    lines = f"\n{text}" if text.endswith("\n") else f"\n{text}\n"
+    found = [(start, end - 2) for start, end in spans(lines, f"\n{old}\n")]  # whole lines only
     if hunk.last:
         found = [span for span in found if text[span[1] :] in ("", "\n")]
     later = [span for span in found if span[0] >= place]
@@ -190,9 +191,9 @@ def _find(flat: Flat, hunk: Hunk, place: int) -> tuple[int, int]:
         raise ToolError(f"its lines were not found; nothing was changed.{nearest(text, old)}")
     found = later or found
     if len(found) > 1 and not hunk.above:
-        lines = ", ".join(str(flat.line(start)) for start, _ in found[:10])
+        places = ", ".join(str(flat.line(start)) for start, _ in found[:10])
         raise ToolError(
-            f"its lines stand at {len(found)} places (lines {lines}); nothing was changed",
+            f"its lines stand at {len(found)} places (lines {places}); nothing was changed",
             hint="Include more of the lines around it, or name a line above it after @@.",
         )
     return found[0]
@@ -239,6 +240,17 @@ def _changes(flat: Flat, hunk: Hunk, start: int, end: int, *, number: int) -> It
         else:
             stop = begins[first + gone] - 1 if first + gone < len(begins) else end
             yield _replaced(text, begins[first], stop, added, number=number)
+
+
+def _joined(changes: Iterable[Change]) -> list[Change]:
+    """Changes at one place as one: what comes before an empty line and what comes after it at the end of a file."""
+    found: list[Change] = []
+    for change in changes:
+        if found and found[-1].start == found[-1].end == change.start:
+            before = found.pop()
+            change = structs.replace(change, new=before.new + change.new)
+        found.append(change)
+    return found
 
 
 def _replaced(text: str, start: int, stop: int, added: list[str], *, number: int) -> Change:
