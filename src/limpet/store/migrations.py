@@ -186,7 +186,7 @@ MIGRATIONS = (
     """
     -- commands that outlast their call: number = that of its conversation, 0 = none; told = its end was told there
     CREATE TABLE processes (
-        id INTEGER PRIMARY KEY,
+        id TEXT PRIMARY KEY,
         key TEXT NOT NULL,
         session TEXT NOT NULL,
         owner TEXT NOT NULL,
@@ -200,7 +200,7 @@ MIGRATIONS = (
         outcome TEXT NOT NULL DEFAULT '',
         tail TEXT NOT NULL DEFAULT '',
         told INTEGER NOT NULL DEFAULT 0
-    );
+    ) WITHOUT ROWID;
     CREATE INDEX processes_key ON processes (key, number);
     CREATE INDEX processes_running ON processes (ended) WHERE ended = 0;
     """,

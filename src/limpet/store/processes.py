@@ -18,8 +18,12 @@ TOLD_AT_ONCE = 10
 
 
 class Begun(Struct, frozen=True):
-    """A command that was started: in which session, and what tells its processes from others (`sandbox.survivors`)."""
+    """A command that was started: in which session, and what tells its processes from others (`sandbox.survivors`).
 
+    `id` is the caller's choice: so it is known however the commit ends.
+    """
+
+    id: str
     session: str
     command: str
     pid: int
@@ -30,7 +34,7 @@ class Begun(Struct, frozen=True):
 class ProcessRow(Struct, frozen=True):
     """A record. Times are UTC ms; `ended` is 0 while it runs. `tail` is the end of its output."""
 
-    id: int
+    id: str
     key: str
     number: int
     owner: str
@@ -58,28 +62,27 @@ class StoredProcesses:
         """The session key of a session."""
         return self._store.read(lambda connection: _key_of(connection, session))
 
-    async def begin(self, begun: Begun) -> int:
-        """Record a command that runs; gives the row."""
+    async def begin(self, begun: Begun) -> None:
+        """Record a command that runs."""
         now = self._clock.now()
-        return await self._store.write(lambda connection: _insert(connection, begun, self._owner.name, now=now))
+        await self._store.write(lambda connection: _insert(connection, begun, self._owner.name, now=now))
 
-    async def to_background(self, row: int, begun: Begun) -> tuple[int, int]:
-        """It goes on in the background, recorded before or not (0): its row and its number in the conversation."""
+    async def to_background(self, begun: Begun) -> int:
+        """It goes on in the background, recorded before or not: its number in the conversation."""
         now = self._clock.now()
 
-        def work(connection: Connection) -> tuple[int, int]:
-            name = row or _insert(connection, begun, self._owner.name, now=now)
-            connection.execute(
+        def work(connection: Connection) -> int:
+            _insert(connection, begun, self._owner.name, now=now)
+            found = connection.execute(
                 "UPDATE processes SET number = 1 + (SELECT MAX(number) FROM processes AS other"
-                " WHERE other.key = processes.key) WHERE id = ?",
-                (name,),
-            )
-            found = connection.execute("SELECT number FROM processes WHERE id = ?", (name,)).fetchone()
-            return name, convert(found, tuple[int])[0]
+                " WHERE other.key = processes.key) WHERE id = ? RETURNING number",
+                (begun.id,),
+            ).fetchone()
+            return convert(found, tuple[int])[0]
 
         return await self._store.write(work)
 
-    async def end(self, row: int, *, outcome: str, tail: str) -> None:
+    async def end(self, row: str, *, outcome: str, tail: str) -> None:
         """It has ended: its conversation is told with the next message, unless it knows by then."""
         now = self._clock.now()
 
@@ -90,11 +93,11 @@ class StoredProcesses:
 
         await self._store.write(work)
 
-    async def drop(self, row: int) -> None:
+    async def drop(self, row: str) -> None:
         """Its call has told all there is to tell."""
         await self._store.write(lambda connection: connection.execute("DELETE FROM processes WHERE id = ?", (row,)))
 
-    async def told(self, row: int) -> None:
+    async def told(self, row: str) -> None:
         """Its end was told in the result of a call."""
         await self._store.write(
             lambda connection: connection.execute("UPDATE processes SET told = 1 WHERE id = ?", (row,))
@@ -143,16 +146,15 @@ def _said(row: ProcessRow) -> str:
     return f"[The background command p{row.number} ({row.command}) {row.outcome}.{last}]"
 
 
-def _insert(connection: Connection, begun: Begun, owner: str, *, now: int) -> int:
-    made = connection.execute(
-        "INSERT INTO processes (key, session, owner, command, pid, birth, mark, started)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+def _insert(connection: Connection, begun: Begun, owner: str, *, now: int) -> None:
+    connection.execute(
+        "INSERT OR IGNORE INTO processes (id, key, session, owner, command, pid, birth, mark, started)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            _key_of(connection, begun.session), begun.session, owner, begun.command, begun.pid, begun.birth,
+            begun.id, _key_of(connection, begun.session), begun.session, owner, begun.command, begun.pid, begun.birth,
             begun.mark, now,
         ),
     )  # fmt: skip
-    return convert(made.fetchone(), tuple[int])[0]
 
 
 def _key_of(connection: Connection, session: str) -> str:
@@ -161,4 +163,4 @@ def _key_of(connection: Connection, session: str) -> str:
 
 
 def _row(values: object) -> ProcessRow:
-    return ProcessRow(*convert(values, tuple[int, str, int, str, str, int, str, str, int, str, str]))
+    return ProcessRow(*convert(values, tuple[str, str, int, str, str, int, str, str, int, str, str]))

@@ -18,6 +18,7 @@ from limpet.sandbox.run import Command, Finished, Job, Sandbox
 from limpet.sandbox.survivors import MARK, Trace, birth, end_survivors
 from limpet.store.processes import Begun, ProcessRow, StoredProcesses
 from limpet.tools.output import Collector, cut_off, to_text
+from limpet.types.ids import new_id
 from limpet.types.ports import Redactor, ToolContext
 
 log = logging.getLogger(__name__)
@@ -34,15 +35,19 @@ UNKNOWN = "ended with the agent, which was killed: outcome unknown"
 
 
 class Told(Struct, frozen=True):
-    """The end of a command in the background, as the one who wakes its conversation needs it."""
+    """The end of a command in the background, as the one who wakes its conversation needs it.
+
+    `wanted`: it was killed on somebody's word.
+    """
 
     key: str
     name: str
     outcome: str
+    wanted: bool
 
 
 class Process:
-    """A started command with its output. `number` is 0 while it is in the foreground; `row` is its record."""
+    """A started command with its output. `number` is 0 while it is in the foreground; `row` names its record."""
 
     def __init__(self, job: Job, context: ToolContext, *, key: str, fallback: str) -> None:
         self.job = job
@@ -52,7 +57,7 @@ class Process:
         self.output = Collector(job.limits.output)
         self.fallback = fallback
         self.number = 0
-        self.row = 0
+        self.row = ""
         self.mark = ""
         self.ending = ""
         self.fresh = asyncio.Event()
@@ -88,24 +93,22 @@ class Process:
 
     def news(self) -> str:
         """What was written since this was called last; while it runs without a character or line end cut in two."""
-        held = 0 if self.over else cut_off(self._since(self._place)[1])
-        text, _ = self._since(self._place, held=held)
+        first, left_out, last = self.output.since(self._place)
+        held = 0 if self.over else cut_off(last or first)
         self._place = self.output.total - held
-        return text
+        if held:
+            first, last = (first, last[:-held]) if last else (first[:-held], last)
+        return self._text(first, left_out, last)
 
     def whole(self) -> str:
         """All output that is kept."""
-        return self._since(0)[0]
+        return self._text(*self.output.since(0))
 
-    def _since(self, place: int, *, held: int = 0) -> tuple[str, bytes]:
-        first, left_out, last = self.output.since(place)
-        end = last or first
-        if held:
-            first, last = (first, last[:-held]) if last else (first[:-held], last)
+    def _text(self, first: bytes, left_out: int, last: bytes) -> str:
         if not left_out:
-            return to_text(first + last, fallback=self.fallback), end
+            return to_text(first + last, fallback=self.fallback)
         note = f"\n[... {left_out:,} bytes of output not kept ...]\n"
-        return to_text(first, fallback=self.fallback) + note + to_text(last, fallback=self.fallback), end
+        return to_text(first, fallback=self.fallback) + note + to_text(last, fallback=self.fallback)
 
     def outcome(self) -> str:
         """How it ended, in the words of a note: `ended with exit code 1 after 84 s`."""
@@ -188,7 +191,7 @@ class Processes:
         process.command = await self.sandbox.start(job, process.take)
         try:
             if mark and self._records:
-                process.row = await self._records.begin(_begun(process))
+                await self._records.begin(_begun(process))
         except BaseException:
             await self.give_up(process)
             raise
@@ -209,7 +212,7 @@ class Processes:
         """It goes on without its call."""
         process.listener = None
         if self._records:
-            process.row, process.number = await self._records.to_background(process.row, _begun(process))
+            process.number = await self._records.to_background(_begun(process))
         else:
             process.number = 1 + max((one.number for one in self.of(process.key)), default=0)
         self._all.append(process)
@@ -271,9 +274,11 @@ class Processes:
             process.fresh.set()
         for old in [one for one in self.of(process.key) if one.over][:-KEPT]:
             self._all.remove(old)
-        self._on_end(Told(process.key, process.name, how))
+        self._on_end(Told(process.key, process.name, how, wanted=bool(process.ending)))
 
 
 def _begun(process: Process) -> Begun:
+    """What is recorded of it, under a name that it keeps."""
+    process.row = process.row or new_id("c")
     pid = process.command.pid
-    return Begun(process.session, process.line, pid, birth(pid), process.mark)
+    return Begun(process.row, process.session, process.line, pid, birth(pid), process.mark)
