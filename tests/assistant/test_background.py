@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,7 +19,7 @@ from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.process import make_process
 from limpet.tools.processes import Processes
 from tests.assistant.room import KEY, home, said
-from tests.sandbox.test_run import gone
+from tests.sandbox.test_run import gone, processes_with
 
 
 @asynccontextmanager
@@ -137,6 +138,26 @@ def test_writing_to_a_command_keeps_what_can_be_undone(tmp_path: Path) -> None:
             await talk.send(said("write"))
             kinds = [entry.payload.__class__.__name__ for entry in talk.log().entries]
             assert kinds.count("UndoPoint") == 2
+
+    asyncio.run(main())
+
+
+def test_a_command_whose_init_was_killed_is_ended_all_the_same(tmp_path: Path) -> None:
+    mark = f"52{os.getpid()}3"
+
+    async def main() -> None:
+        model = ScriptedModel([run(f"sleep {mark}; true"), "begun", use("poll"), "gone"])
+        async with place(tmp_path, model) as (services, processes):
+            talk = Conversation(services, KEY)
+            await talk.send(said("go"))
+            one = processes.of(KEY)[0]
+            while not processes_with(f"sleep\0{mark}"):
+                await asyncio.sleep(0.01)
+            os.kill(one.command.pid, signal.SIGKILL)
+            await asyncio.wait_for(one.gone.wait(), 20)
+            assert gone(f"sleep\0{mark}")
+            await talk.send(said("and?"))
+            assert "was killed from outside, after" in str(model.requests[3].messages[-1])
 
     asyncio.run(main())
 

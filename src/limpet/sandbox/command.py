@@ -92,6 +92,11 @@ class Command:
             raise self._error
         return self._finished
 
+    @property
+    def lost(self) -> bool:
+        """Whether what looks after its processes was never there, or was killed by somebody else."""
+        return self._error is not None
+
     async def wait(self, seconds: float | None = None) -> Finished | None:
         """Its end, or None when `seconds` are over before. Raises as `finished`."""
         await asyncio.wait((self._watch,), timeout=seconds)

@@ -85,7 +85,7 @@ def _state(one: Process) -> str:
     """`running for 35 s`, or how it ended."""
     if one.over:
         return one.outcome()
-    finished = one.command.finished
+    finished = one.finished
     if finished is None:
         where = " on the host" if one.job.place == "host" else ""
         return f"running for {one.command.seconds:.1f} s{where}"
@@ -118,7 +118,7 @@ async def _news(one: Process, context: ToolContext) -> ToolResult:
 
 
 def _exit_code(one: Process) -> int | None:
-    finished = one.command.finished
+    finished = one.finished
     return finished.exit_code if finished else None
 
 
@@ -131,7 +131,7 @@ async def _settled(one: Process, wait: float) -> None:
                 await asyncio.wait_for(one.fresh.wait(), QUIET if one.has_news else None)
     except TimeoutError:
         pass
-    finished = one.command.finished
+    finished = one.finished
     if finished is not None and not finished.background:
         await one.gone.wait()  # a moment: its end is being recorded
 

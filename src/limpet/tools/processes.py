@@ -30,6 +30,7 @@ KEPT = 16
 KEPT_OUTPUT = 256 * 1024
 """Bytes kept of the output of one that has ended."""
 TOLD_LINES = 5
+LOST = Finished(None, killed=True)
 WITH_US = "ended with the agent"
 UNKNOWN = "ended with the agent, which was killed: outcome unknown"
 
@@ -70,6 +71,11 @@ class Process:
     def over(self) -> bool:
         """Whether none of its processes is left, and that is on record."""
         return self.gone.is_set()
+
+    @property
+    def finished(self) -> Finished | None:
+        """How the command itself ended; None while it runs."""
+        return LOST if self.command.lost else self.command.finished
 
     @property
     def has_news(self) -> bool:
@@ -115,7 +121,9 @@ class Process:
         return f"{self.ending or self._end()} after {self.command.seconds:.0f} s"
 
     def _end(self) -> str:
-        finished = self.command.finished
+        finished = self.finished
+        if self.command.lost:
+            return "could not be started, or was killed from outside,"
         how = "was killed" if finished is None or finished.killed else outcome(finished, self.job)[0]
         return f"ended with {how}" if how.startswith("exit code") else how
 
@@ -206,6 +214,7 @@ class Processes:
     async def give_up(self, process: Process) -> None:
         """Kill what is still in the foreground: its call is over."""
         await process.command.kill()
+        await _end_lost(process)
         await self.settle(process)
 
     async def to_background(self, process: Process) -> None:
@@ -262,9 +271,10 @@ class Processes:
     async def _until_gone(self, process: Process) -> None:
         """Wait for the end of a command, and record it."""
         await process.command.gone()
-        process.output.shrink(KEPT_OUTPUT)
         how = process.outcome()
         try:
+            await _end_lost(process)
+            process.output.shrink(KEPT_OUTPUT)
             if self._records:
                 await self._records.end(process.row, outcome=how, tail=process.tail())
         except LimpetError:
@@ -275,6 +285,12 @@ class Processes:
         for old in [one for one in self.of(process.key) if one.over][:-KEPT]:
             self._all.remove(old)
         self._on_end(Told(process.key, process.name, how, wanted=bool(process.ending)))
+
+
+async def _end_lost(process: Process) -> None:
+    """End what a command on the host has left when nothing looks after it any more."""
+    if process.command.lost and process.mark:
+        await asyncio.to_thread(end_survivors, Trace(0, "", process.mark))
 
 
 def _begun(process: Process) -> Begun:
