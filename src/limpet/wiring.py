@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.limits import Limits
@@ -47,10 +47,12 @@ from limpet.store.budgets import Budgets
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
+from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
+from limpet.tools.processes import Processes
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
 from limpet.types.ports import Clock, Emit, ImageMaker, Sessions, Tool
@@ -80,6 +82,7 @@ class ToolExtras(Struct, frozen=True):
     images: ImageMaker | None = None
     search: SearchSettings = SearchSettings()
     sessions: Sessions | None = None
+    processes: Processes | None = None
 
 
 PLAIN = ToolExtras()
@@ -113,6 +116,7 @@ class Toolbox(Sequence[Tool]):
             images=extras.images,
             web=web,
             search=extras.search,
+            processes=extras.processes,
         )
         self.full = make(sessions=extras.sessions)
         self._tiny = make(tiny=True)
@@ -154,6 +158,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
     async with AsyncExitStack() as stack:
         owner, store, nudges = await _open_state(stack, home, settings.store)
         sandbox = _sandbox(stack, settings, home)
+        processes = await _processes(stack, sandbox, StoredProcesses(store, owner, clock))
         models = ModelShelf(
             settings,
             Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
@@ -173,7 +178,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             sandbox,
             settings.tools,
             web=_web(stack, settings.net),
-            extras=_extras(settings, home, studio, sessions=elsewhere),
+            extras=structs.replace(_extras(settings, home, studio, sessions=elsewhere), processes=processes),
             servers=servers,
         )
         yield Services(
@@ -197,6 +202,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             studio=studio,
             locks=PathLocks(),
             emit=entrance.emit,
+            commands=processes,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
@@ -220,6 +226,14 @@ def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sa
     sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
     stack.push_async_callback(sandbox.close)
     return sandbox
+
+
+async def _processes(stack: AsyncExitStack, sandbox: Sandbox, records: StoredProcesses) -> Processes:
+    """The commands in the background, until `stack` ends; those that outlived a killed agent are ended first."""
+    processes = Processes(sandbox, records)
+    stack.push_async_callback(processes.close)
+    await processes.end_lost()
+    return processes
 
 
 def _web(stack: AsyncExitStack, settings: schema.NetSettings) -> Web:

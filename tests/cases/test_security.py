@@ -11,6 +11,7 @@ from limpet.sandbox.run import Sandbox
 from limpet.testing.context import Recorded, call, tool_context
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
+from limpet.tools.files_patch import apply_patch
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
@@ -60,6 +61,16 @@ def test_c63_file_tools_refuse_what_leads_out(world, path, tool, arguments):
     with pytest.raises(PathRefusedError) as caught:
         call(tool, tool_context(world), path=path.format(w=world.parent), **arguments)
     assert "refused" in str(caught.value)
+    assert outside(world) == before
+
+
+@pytest.mark.parametrize("path", [path for path in PATHS if path not in ("a\0b", "..")])
+@pytest.mark.parametrize("section", ["*** Add File: {}\n+x", "*** Update File: {}\n-SECRET\n+x", "*** Delete File: {}"])
+def test_c63_patches_refuse_what_leads_out(world, path, section):
+    before = outside(world)
+    text = f"*** Begin Patch\n{section.format(path.format(w=world.parent))}\n*** End Patch"
+    with pytest.raises(PathRefusedError):
+        call(apply_patch, tool_context(world), patch=text)
     assert outside(world) == before
 
 

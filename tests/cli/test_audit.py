@@ -16,7 +16,7 @@ from tests.store.test_audit import written
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
-    written(tmp_path).rename(tmp_path / "limpet.db")
+    written(tmp_path)
     return tmp_path
 
 
@@ -49,10 +49,10 @@ def test_verify_says_what_was_changed(home: Path, capsys: pytest.CaptureFixture[
 
 
 def test_changes_of_settings_are_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert limpet("config", "set", "agent.name", "Shelly") == 0
+    assert limpet("config", "set", "user.timezone", "Europe/Zurich") == 0
     with sqlite3.connect(home / "limpet.db") as connection:
         row = connection.execute("SELECT act, subject FROM audit ORDER BY id DESC LIMIT 1").fetchone()
-    assert row == ("config.changed", "agent.name")
+    assert row == ("config.changed", "user.timezone")
 
 
 def test_without_a_database_there_is_nothing(

@@ -17,14 +17,14 @@ def written(folder: Path) -> Path:
     """The rows of two processes, in turns."""
 
     async def main() -> None:
-        one, two = (Store.open(str(folder / "a.db"), process=name) for name in ("one", "two"))
+        one, two = (Store.open(str(folder / "limpet.db"), process=name) for name in ("one", "two"))
         for at, store in enumerate((one, two, one, one, two)):
             await store.write(lambda c, at=at: audit.append(c, "secret.changed", f"KEY{at}", now=at))
         await one.close()
         await two.close()
 
     asyncio.run(main())
-    return folder / "a.db"
+    return folder / "limpet.db"
 
 
 def faults(path: Path) -> list[str]:
@@ -63,7 +63,7 @@ def test_every_change_shows(tmp_path: Path, change: str) -> None:
 
 def test_a_row_is_written_with_what_it_tells_of_or_not_at_all(tmp_path: Path) -> None:
     async def main() -> None:
-        store = Store.open(str(tmp_path / "a.db"), process="one")
+        store = Store.open(str(tmp_path / "limpet.db"), process="one")
 
         def fails(connection: Connection) -> None:
             audit.append(connection, "trust.once", "s1", now=1)

@@ -19,7 +19,7 @@ from msgspec import structs
 from limpet.agent.guard import LoopGuard
 from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.tools.disk import compare, discard
+from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
 from limpet.types.envelope import Post
@@ -161,7 +161,9 @@ class Execution:
             if state == "before":
                 return None
             if state == "done":
-                return text_result(f"Done before an interruption: {call.intent.path} has the new content.")
+                paths = ", ".join(one.path for one in call.intent.each)
+                return text_result(f"Done before an interruption: {paths} has the new content.")
+            return text_result(UNKNOWN_OUTCOME + report(call.intent), is_error=True)
         return text_result(UNKNOWN_OUTCOME, is_error=True)
 
     async def _allow(self, tool: Tool, bound: BoundCall) -> None:
@@ -175,7 +177,7 @@ class Execution:
                 raise PolicyError(f"Not approved by the owner: {reason}")
 
     async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, beside: Beside) -> ToolResult:
-        async def starting(intent: FileIntent) -> None:
+        async def starting(intent: FileIntent | None) -> None:
             await self._journal.started(call, effect=tool.effect, intent=intent)
 
         def progress(line: str) -> None:
@@ -191,6 +193,7 @@ class Execution:
             progress=progress,
             record=mine.records.append,
             post=mine.posts.append,
+            intent=call.intent,
         )
         result = await bound.run(context)
         if not result.is_error:

@@ -88,6 +88,14 @@ class Notes(Protocol):
         ...
 
 
+class Commands(Protocol):
+    """Called about commands in the background; provided by `app` over `tools.processes`."""
+
+    async def stop(self, turn: str) -> None:
+        """End those that a turn started: the owner has stopped it."""
+        ...
+
+
 Resets = Callable[[str, int, int], str]
 """Why the conversation under a key, last used at one moment, begins anew at another (UTC ms); empty: it does not."""
 
@@ -159,6 +167,7 @@ class Services:
     locks: PathLocks
     emit: Emit
     undo: Keeper | None = None
+    commands: Commands | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from msgspec import Struct
 
 from limpet.agent import loop
@@ -18,6 +20,7 @@ from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
 from limpet.llm.purposes import purpose_of, sampling_for
+from limpet.prompt.snapshot import tier_for
 from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
@@ -52,6 +55,8 @@ async def run(turn: Run, control: Control) -> TurnEnded:
         await loop.run(_loop(turn, journal, control))
         ended = _ended(turn, "done", text=journal.last)
     except TurnStopped:
+        if services.commands is not None:
+            await services.commands.stop(writer.turn)
         shown = "".join(control.shown)
         await journal.cancel(shown, turn.model.profile.producer)
         ended = _ended(turn, "cancelled", text=shown, error="stopped")
@@ -88,7 +93,9 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         execution=Execution(
             services.tools,
             policy=TaintPolicy(services.policy, turn.log, turn=turn.writer.turn, workspace=services.workspace),
-            context=tool_context(services, session=session, profile=profile, log=turn.log),
+            context=replace(
+                tool_context(services, session=session, profile=profile, log=turn.log), turn=turn.writer.turn
+            ),
             journal=journal,
             locks=services.locks,
             clock=services.clock,
@@ -104,7 +111,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
 def tool_context(services: Services, *, session: str, profile: Profile, log: Log | None = None) -> ToolContext:
     """What the tools of a turn may use; the execution of each call makes its own of it."""
 
-    async def starting(intent: FileIntent) -> None:
+    async def starting(intent: FileIntent | None) -> None:
         raise NotImplementedError  # the execution of each call puts its own here
 
     return ToolContext(
@@ -119,6 +126,7 @@ def tool_context(services: Services, *, session: str, profile: Profile, log: Log
         progress=lambda line: None,
         seen=log.seen if log else {},
         goal=lambda: log.aims.open if log else None,
+        background=tier_for(profile.window) != "tiny",
     )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from limpet.assistant.services import Services
 from limpet.session.log import Log
 from limpet.store.commits import TurnWriter
 from limpet.types.entry import ToolStarted, UndoPoint
 from limpet.types.event import Notice
 from limpet.types.tool import Effect, FileIntent
-from limpet.undo.keeper import TurnName
+from limpet.undo.keeper import Keeper, TurnName
 
 
 class TurnUndo:
@@ -27,10 +29,19 @@ class TurnUndo:
         if effect != "file":
             point = await self._keeper.before_command(self._turn)
         else:
-            point = await self._keeper.before_file(self._turn, intent.path) if intent is not None else None
+            point = await self._keep_files(self._keeper, intent.each) if intent is not None else None
         if point is not None and (point.refused or point.unkept) and not self._is_known(point):
             self._emit(Notice(_not_undoable(point), level="warning" if point.refused else "info"))
         return point
+
+    async def _keep_files(self, keeper: Keeper, files: Sequence[FileIntent]) -> UndoPoint | None:
+        """Keep each file; what is to be said of them together."""
+        found = [await keeper.before_file(self._turn, one.path) for one in files]
+        points = [point for point in found if point is not None]
+        if not points:
+            return None
+        unkept = tuple(path for point in points for path in point.unkept)
+        return UndoPoint(unkept=unkept, refused=next((point.refused for point in points if point.refused), ""))
 
     async def finish(self) -> None:
         """The turn changes nothing more: remember what it left behind."""

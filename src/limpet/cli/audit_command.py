@@ -56,7 +56,7 @@ def verify(invocation: Invocation, *, known: str) -> None:
         say(f"FAULT: {fault}", error=True)
     if found:
         say("Somebody has changed limpet.db; compare it with a backup.", error=True)
-        raise SystemExit(1)
+        click.get_current_context().exit(1)
     say(f"{len(hashes):,} rows, all chains hold." + (f" Head: {hashes[-1]}" if hashes else ""))
     say("The newest rows could be cut off unnoticed: keep the head elsewhere, and give it with --head.")
 

@@ -16,7 +16,7 @@ from limpet.store.sql import Connection
 T = TypeVar("T")
 
 
-def note(home: Home, act: audit.Act, subject: str, detail: str = "") -> None:
+def note(home: Home, act: audit.Act, subject: str, *, detail: str = "") -> None:
     """Add a row to the audit; before there is a database there is nothing to watch over. Raises `StoreError`."""
     if home.database.exists():
         now = time.time_ns() // 1_000_000

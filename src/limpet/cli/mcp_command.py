@@ -131,7 +131,7 @@ def remove(invocation: Invocation, name: str) -> None:
     if not unset_value(invocation.home().config, ("mcp", "servers", name)):
         raise _unknown(name, load_settings(invocation.home().config, os.environ).settings)
     Records(invocation.home().mcp).remove(name)
-    note(invocation.home(), "mcp.changed", name, "removed")
+    note(invocation.home(), "mcp.changed", name, detail="removed")
     say(f"Removed {name}.")
 
 
@@ -210,7 +210,7 @@ def _store(invocation: Invocation, servers: dict[str, ServerSettings]) -> None:
     }
     set_values(invocation.home().config, values)
     for name in servers:
-        note(invocation.home(), "mcp.changed", name, "added")
+        note(invocation.home(), "mcp.changed", name, detail="added")
 
 
 def _named(pairs_given: tuple[str, ...], option: str) -> dict[str, str]:

@@ -4,7 +4,10 @@ It starts the command, says on the status pipe how the command ended as soon as 
 background child has ended. It kills everything when the life pipe closes: that is how the agent stops a command,
 and what happens when the agent dies. In a sandbox it is process 1, so its own end is the end of all others.
 
-    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE COMMAND     (sizes in bytes, 0 = no limit)
+    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE TERMINAL COMMAND     (sizes in bytes, 0 = no limit)
+
+TERMINAL is `-`, or `FD:ROWS:COLUMNS` for a command that gets a terminal of its own: it is opened here, inside the
+sandbox, and the end for the agent is sent over the socket FD.
 
 Lines on the status pipe: `exit CODE`, `left PID COMMAND` for each child still running, `ready`; `limit NAME` before
 everything is killed because a limit was passed. CODE is 128 + signal for a command that a signal ended.
@@ -78,13 +81,34 @@ def kill_all(*, alone: bool) -> None:
                 break
 
 
-def start(command: str, *, memory: int, file_size: int) -> int:
+def open_terminal(wanted: str) -> int:
+    """Open the terminal that is wanted and send the agent its end; gives the command's end, -1 without one."""
+    if wanted == "-":
+        return -1
+    import fcntl
+    import socket
+    import termios
+
+    fd, rows, columns = (int(part) for part in wanted.split(":"))
+    agents, commands = os.openpty()
+    size = b"".join(number.to_bytes(2, sys.byteorder) for number in (rows, columns, 0, 0))
+    fcntl.ioctl(commands, termios.TIOCSWINSZ, size)
+    with socket.socket(fileno=fd) as channel:
+        socket.send_fds(channel, [b"t"], [agents])
+    os.close(agents)
+    return commands
+
+
+def start(command: str, *, memory: int, file_size: int, terminal: int) -> int:
     """Fork and run the shell; never returns in the child."""
     child = os.fork()
     if child:
         return child
     try:
-        os.setsid()
+        if terminal >= 0:
+            os.login_tty(terminal)  # a session of its own, of which this is the controlling terminal
+        else:
+            os.setsid()
         quietly(os.nice, 5)  # the agent stays quick whatever the command does
         for number in (13, 25):  # SIGPIPE and SIGXFSZ, which Python ignores and children would inherit
             signal(number, SIG_DFL)
@@ -175,7 +199,10 @@ def main() -> None:
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     for fd in (status, life):
         os.set_inheritable(fd, False)
-    child = start(sys.argv[7], memory=memory, file_size=file_size)
+    terminal = open_terminal(sys.argv[7])
+    child = start(sys.argv[8], memory=memory, file_size=file_size, terminal=terminal)
+    if terminal >= 0:
+        os.close(terminal)
     nothing = os.open("/dev/null", os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)

@@ -8,59 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
 from subprocess import DEVNULL
-from typing import Literal
-
-from msgspec import Struct
 
 from limpet.errors import SandboxError
 from limpet.sandbox import bubblewrap, cgroup
+from limpet.sandbox.command import COLUMNS, ROWS, Child, Command, Finished, Job, Place
 from limpet.sandbox.limits import Limits
 from limpet.sandbox.probe import SandboxReport, examine
 from limpet.sandbox.running import Pipes, Running
 
-Place = Literal["sandbox", "host"]
-
-
-class Job(Struct, frozen=True):
-    """A command to run. Paths are absolute; `timeout` is in seconds; `env` is the whole environment.
-
-    `hidden` are folders beneath the workspace that the sandbox shows empty, `readonly` what there cannot be written.
-    """
-
-    command: str
-    workspace: str
-    folder: str
-    env: Mapping[str, str]
-    timeout: float = 120.0
-    limits: Limits = Limits()
-    place: Place = "sandbox"
-    hidden: tuple[str, ...] = ()
-    readonly: tuple[str, ...] = ()
-
-
-class Child(Struct, frozen=True):
-    """A process that the command left running; `pid` as the command's own place counts."""
-
-    pid: int
-    command: str
-
-
-class Finished(Struct, frozen=True):
-    """How a command ended. `exit_code` is None when it was killed as a whole. `limit` names the limit for
-    which it or one of its processes was killed, or was refused more of them.
-
-    `duration` is milliseconds.
-    """
-
-    exit_code: int | None
-    timed_out: bool = False
-    limit: str = ""
-    background: tuple[Child, ...] = ()
-    duration: int = 0
+__all__ = ["Child", "Command", "Finished", "Job", "Place", "Sandbox"]
 
 
 class Sandbox:
@@ -89,52 +48,41 @@ class Sandbox:
 
         Raises `SandboxError` when it could not be started as demanded.
         """
-        began = time.monotonic()
-        running = await self._start(job, on_output)
-        ended = False
+        command = await self.start(job, on_output)
+        ended = None
         try:
-            async with asyncio.timeout(job.timeout):
-                ended = await running.status.ready.wait()
-        except TimeoutError:
-            return Finished(None, timed_out=True, duration=_since(began))
+            ended = await command.wait()
         finally:
-            if not ended:
-                await running.kill()
-        running.drain()
-        return self._finished(running, began)
+            if ended is None:
+                await command.kill()
+            command.running.mute()
+        assert ended is not None
+        return ended
+
+    async def start(self, job: Job, on_output: Callable[[bytes], None]) -> Command:
+        """Start `job`, which then runs by itself. Raises `SandboxError`."""
+        return Command(await self._start(job, on_output), job)
 
     async def close(self) -> None:
         """End everything that still runs."""
         for running in list(self._running):
             await running.kill()
 
-    def _finished(self, running: Running, began: float) -> Finished:
-        status = running.status
-        limit = status.limit or running.passed()
-        if status.exit_code is None and limit:
-            return Finished(None, limit=limit, duration=_since(began))
-        if status.exit_code is None:
-            raise SandboxError(
-                "the command could not be started in the sandbox", hint=running.last.decode("utf-8", "replace").strip()
-            )
-        left = tuple(Child(pid, line) for pid, line in status.left)
-        return Finished(status.exit_code, limit=limit, background=left, duration=_since(began))
-
     async def _start(self, job: Job, on_output: Callable[[bytes], None]) -> Running:
         if job.place == "sandbox" and self.report.kind == "none":
             raise SandboxError(f"there is no sandbox here: {self.report.reason}", hint=self.report.remedy)
         group = _group(job.limits) if self._groups else None
-        pipes = Pipes()
+        pipes = Pipes(reads=job.input == "pipe", terminal=job.input == "terminal")
         running: Running | None = None
         try:
             process = await asyncio.create_subprocess_exec(
                 *(group.prefix() if group else ()),
                 *self._outer(job),
-                *_inner(job, status=pipes.status[1], life=pipes.life[0], watch_memory=group is None),
-                stdin=DEVNULL,
+                *_inner(job, pipes, watch_memory=group is None),
+                stdin=pipes.input[0] if pipes.input else DEVNULL,
                 stdout=pipes.output[1],
                 stderr=pipes.output[1],
-                pass_fds=(pipes.status[1], pipes.life[0]),
+                pass_fds=pipes.passed,
                 cwd=job.folder if job.place == "host" else "/",
                 env=dict(job.env),
                 start_new_session=True,
@@ -175,13 +123,9 @@ def _group(limits: Limits) -> cgroup.Group | None:
         return None
 
 
-def _inner(job: Job, *, status: int, life: int, watch_memory: bool) -> list[str]:
+def _inner(job: Job, pipes: Pipes, *, watch_memory: bool) -> list[str]:
     """The arguments of the init. It watches the memory only where no control group counts it better."""
-    memory = job.limits.memory if watch_memory else 0
-    return [str(value) for value in (status, life, job.place, memory, job.limits.processes, job.limits.file_size)] + [
-        job.command
-    ]
-
-
-def _since(began: float) -> int:
-    return int((time.monotonic() - began) * 1000)
+    limits, status, life = job.limits, pipes.status[1], pipes.life[0]
+    numbers = (limits.memory if watch_memory else 0, limits.processes, limits.file_size)
+    terminal = f"{pipes.terminal[1].fileno()}:{ROWS}:{COLUMNS}" if pipes.terminal else "-"
+    return [str(value) for value in (status, life, job.place, *numbers, terminal)] + [job.command]

@@ -61,7 +61,8 @@ def files_touched(entries: Sequence[Entry]) -> tuple[list[str], list[str]]:
             case ToolResultEntry(assistant=assistant, index=index, result=result) if (
                 result.details.path and not result.is_error
             ):
-                (changed if (assistant, index) in changing else read)[result.details.path] = None
+                found = changed if (assistant, index) in changing else read
+                found.update(dict.fromkeys((result.details.path, *(path for path, _ in result.details.files))))
             case _:
                 pass
     return [path for path in read if path not in changed], list(changed)

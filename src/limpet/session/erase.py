@@ -141,6 +141,7 @@ def _forget_traffic(connection: Connection, found: Iterable[Entry]) -> None:
     """The rows by which the erased entries came and went, and the failed requests that may have held them."""
     for one in found:
         removal.forget_traces(connection, one.session)
+        removal.forget_commands(connection, one.session)
         match one.payload:
             case UserEntry(inbox=inbox) if inbox:
                 removal.blank_event(connection, inbox)
@@ -157,4 +158,5 @@ def _forget_session(connection: Connection, row: SessionRow) -> None:
     removal.blank_parts(connection, session=row.id)
     removal.forget_errors(connection, row.id)
     removal.forget_traces(connection, row.id)
+    removal.forget_commands(connection, row.id)
     sessions.owe_nothing(connection, row.id)

@@ -156,5 +156,6 @@ class Log:
                 self.pauses.append(pause)
             case ToolResultEntry(result=result) if result.details.path and not result.is_error:
                 self.seen[result.details.path] = result.details.sha256
+                self.seen.update(result.details.files)
             case _:
                 pass

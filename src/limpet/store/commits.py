@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from limpet.store import entries, inbox, outbox, sessions, turns, usage
+from limpet.store import entries, inbox, outbox, processes, sessions, turns, usage
 from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -86,12 +86,18 @@ def begin_again(connection: Connection, lease: Lease, *, turn: str, row: int, no
 
 
 def absorb(connection: Connection, writer: TurnWriter, *, now: int) -> list[Entry]:
-    """Steering: the events that wait, up to the first command, become user entries of the running turn."""
+    """Steering: the events that wait, up to the first command, become user entries of the running turn.
+
+    Before the first one stands what the conversation has not heard yet of commands that ended in the background.
+    """
     made: list[Entry] = []
     for row in inbox.queued(connection, writer.key):
         payload = writer.render(row)
         if payload is None:
             break
+        if not made and (ended := processes.tell(connection, writer.key)):
+            note = Note(text=ended, origin="commands")
+            made.append(entries.append(connection, writer.lease, note, turn=writer.turn, now=now, trust="tool"))
         inbox.take(connection, row.id, turn=writer.turn)
         made.append(
             entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=row.inbound.trust)

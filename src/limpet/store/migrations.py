@@ -198,4 +198,25 @@ MIGRATIONS = (
         UNIQUE (chain, seq)
     );
     """,
+    """
+    -- commands that outlast their call: number = that of its conversation, 0 = none; told = its end was told there
+    CREATE TABLE processes (
+        id TEXT PRIMARY KEY,
+        key TEXT NOT NULL,
+        session TEXT NOT NULL,
+        owner TEXT NOT NULL,
+        number INTEGER NOT NULL DEFAULT 0,
+        command TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        birth TEXT NOT NULL,
+        mark TEXT NOT NULL,
+        started INTEGER NOT NULL,
+        ended INTEGER NOT NULL DEFAULT 0,
+        outcome TEXT NOT NULL DEFAULT '',
+        tail TEXT NOT NULL DEFAULT '',
+        told INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX processes_key ON processes (key, number);
+    CREATE INDEX processes_running ON processes (ended) WHERE ended = 0;
+    """,
 )

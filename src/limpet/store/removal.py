@@ -116,8 +116,14 @@ def forget_traces(connection: Connection, session: str) -> None:
     connection.execute("DELETE FROM traces WHERE session = ?", (session,))
 
 
+def forget_commands(connection: Connection, session: str) -> None:
+    """Of commands in the background what they were and said goes; that they run, and how they ended, stays."""
+    connection.execute("UPDATE processes SET command = '', tail = '' WHERE session = ?", (session,))
+
+
 def delete(connection: Connection, session: str) -> None:
     """Delete a session with its entries, turns and traces. What it cost stays in `usage`."""
+    connection.execute("DELETE FROM processes WHERE session = ? AND ended", (session,))
     for table, column in (("entries", "session"), ("turns", "session"), ("traces", "session"), ("sessions", "id")):
         connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))
 
@@ -163,4 +169,6 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         f" AND turn NOT IN ({running})",
         (before,),
     )
-    return count + connection.changes()
+    count += connection.changes()
+    connection.execute("DELETE FROM processes WHERE ended AND told AND ended < ?", (before,))
+    return count

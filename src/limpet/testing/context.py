@@ -22,8 +22,9 @@ class Recorded:
         self._approve = approve
         self._secrets = dict(secrets or {})
 
-    async def starting(self, intent: FileIntent) -> None:
-        self.intents.append(intent)
+    async def starting(self, intent: FileIntent | None) -> None:
+        if intent is not None:
+            self.intents.append(intent)
 
     async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
         self.asked.append(plan)

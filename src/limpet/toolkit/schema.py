@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, cleandoc, signature
@@ -35,8 +35,8 @@ _BEGINNING = 500
 class Traits(Struct, frozen=True):
     """What is declared of a tool beside its function.
 
-    `writes` names the parameters that hold paths it changes, `whole` those that a plan shows whole however long.
-    `sends`: it carries words out of the conversation.
+    `writes` names the parameters that hold paths it changes (as `paths` finds them in the text, where one holds
+    several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation.
     """
 
     effect: Effect
@@ -45,6 +45,7 @@ class Traits(Struct, frozen=True):
     whole: tuple[str, ...]
     brief: str
     sends: bool = False
+    paths: Callable[[str], Sequence[str]] = lambda text: (text,)
 
 
 class Bound:
@@ -57,7 +58,8 @@ class Bound:
         self.sends = traits.sends
         self.values = values
         given = [values[name] for name in traits.writes if name in values]
-        self.writes = tuple(_real(workspace, path) for path in given if isinstance(path, str))
+        paths = [path for text in given if isinstance(text, str) for path in traits.paths(text)]
+        self.writes = tuple(_real(workspace, path) for path in paths)
 
     def plan(self) -> str:
         """One line that names the call exactly; of long texts the beginning, with size and SHA-256 of the whole."""
@@ -142,15 +144,16 @@ def tool(
     whole: tuple[str, ...] = (),
     brief: str = "",
     sends: bool = False,
+    paths: Callable[[str], Sequence[str]] = lambda text: (text,),
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 
-    `writes`, `whole` and `sends`: see `Traits`. `brief` is the description for small windows.
+    `writes`, `paths`, `whole` and `sends`: see `Traits`. `brief` is the description for small windows.
     """
 
     def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
         short = brief or _summary(function).split(". ")[0]
-        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends))
+        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends, paths))
 
     return make
 

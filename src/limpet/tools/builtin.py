@@ -8,9 +8,12 @@ from limpet.toolkit.schema import FunctionTool
 from limpet.tools.aims import goal, plan
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
+from limpet.tools.files_patch import apply_patch
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
+from limpet.tools.process import make_process
+from limpet.tools.processes import Processes
 from limpet.tools.web_fetch import make_web_fetch
 from limpet.tools.web_search import SearchSettings, engine_of, make_web_search
 from limpet.types.ports import ImageMaker, Sessions
@@ -24,6 +27,7 @@ def builtin(
     web: Web | None = None,
     search: SearchSettings | None = None,
     sessions: Sessions | None = None,
+    processes: Processes | None = None,
     tiny: bool = False,
 ) -> tuple[FunctionTool, ...]:
     """All of them by name, `make_image` only with something that makes `images`, those for the web only with `web`
@@ -31,16 +35,18 @@ def builtin(
 
     `tiny` tells them in the shortest words, for small windows, and leaves out those that these can do without.
     """
+    keeper = processes or Processes(sandbox)
     tools = (
+        *(() if tiny else (apply_patch,)),
         delete_path,
         edit_file,
-        make_exec(sandbox, settings or ExecSettings()),
+        make_exec(sandbox, settings or ExecSettings(), processes=keeper),
         find_files,
         *(() if tiny else (goal,)),
         grep,
         list_dir,
         *_pictures(images),
-        *(() if tiny else (plan,)),
+        *(() if tiny else (plan, make_process(keeper))),
         read_file,
         *_conversations(sessions),
         *_internet(web, search or SearchSettings()),

@@ -12,6 +12,8 @@ from limpet.tools.paths import Root, Spot, read_bytes
 from limpet.types.ports import ToolContext
 from limpet.types.tool import FileIntent
 
+State = Literal["done", "before", "unknown"]
+
 
 def digest(data: bytes) -> str:
     """SHA-256 (hex)."""
@@ -37,18 +39,27 @@ async def replace(root: Root, spot: Spot, data: bytes, *, before: bytes | None, 
     check_unchanged(spot, was, context)
     intent = FileIntent(path=spot.path, before=was, after=digest(data))
     await context.starting(intent)
-    if spot.folder < 0:
-        spot = root.make_folders(spot.path)
-        if spot.path != intent.path:
-            raise ToolError(f"{spot.relative}: a folder on its way was replaced meanwhile; nothing was written")
-    _confirm(spot, was)
-    _swap(spot, data, key=context.key)
+    put(root, spot, data, was=was, key=context.key)
     return intent
 
 
-def _confirm(spot: Spot, was: str) -> None:
+def put(root: Root, spot: Spot, data: bytes, *, was: str, key: str, mode: int | None = None) -> None:
+    """Put `data` at `spot`, whose intent is committed, in one step; `was` is the hash that the file must still have.
+
+    The mode is kept; a file that is new gets `mode`.
+    """
+    path = spot.path
+    if spot.folder < 0:
+        spot = root.make_folders(path)
+        if spot.path != path:
+            raise ToolError(f"{spot.relative}: a folder on its way was replaced meanwhile; nothing was written")
+    confirm(spot, was)
+    _swap(spot, data, key=key, mode=mode)
+
+
+def confirm(spot: Spot, was: str) -> None:
     """The intent was committed meanwhile: the file must still be the one it speaks of."""
-    present = "" if _mode(spot) is None else digest(read_bytes(spot))
+    present = "" if mode_of(spot) is None else digest(read_bytes(spot))
     if present != was:
         raise ToolError(
             f"{spot.relative} was changed by something else just now; nothing was written",
@@ -56,7 +67,8 @@ def _confirm(spot: Spot, was: str) -> None:
         )
 
 
-def _mode(spot: Spot) -> int | None:
+def mode_of(spot: Spot) -> int | None:
+    """The permissions of the file at `spot`; None without one."""
     try:
         return os.stat(spot.name, dir_fd=spot.folder, follow_symlinks=False).st_mode & 0o7777
     except FileNotFoundError:
@@ -72,13 +84,15 @@ def temporary_of(key: str) -> str:
 
 
 def discard(intent: FileIntent, key: str) -> None:
-    """Remove what the killed call `key` may have left beside its file."""
-    with suppress(OSError):
-        os.unlink(os.path.join(os.path.dirname(intent.path), temporary_of(key)))
+    """Remove what the killed call `key` may have left beside its files."""
+    for one in intent.each:
+        with suppress(OSError):
+            os.unlink(os.path.join(os.path.dirname(one.path), temporary_of(key)))
 
 
-def _swap(spot: Spot, data: bytes, *, key: str) -> None:
-    mode = _mode(spot)
+def _swap(spot: Spot, data: bytes, *, key: str, mode: int | None) -> None:
+    present = mode_of(spot)
+    mode = mode if present is None else present
     temporary = temporary_of(key)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -109,8 +123,23 @@ def sync_folder(folder: int) -> None:
             os.close(fd)
 
 
-def compare(intent: FileIntent) -> Literal["done", "before", "unknown"]:
-    """What became of an intent whose outcome was not recorded, by the file's hash now. Never raises `OSError`.
+def compare(intent: FileIntent) -> State:
+    """What became of an intent whose outcome was not recorded: `before` when a part of its files is still to be done,
+    `unknown` when one is neither as it was nor as it should be."""
+    states = {_compare(one) for one in intent.each}
+    return "unknown" if "unknown" in states else "before" if "before" in states else "done"
+
+
+def report(intent: FileIntent) -> str:
+    """What became of each file of an intent with several; empty for one."""
+    words = {"done": "has its new content", "before": "is as it was", "unknown": "is neither as it was nor as intended"}
+    if not intent.more:
+        return ""
+    return "".join(f"\n{one.path} {words[_compare(one)]}." for one in intent.each)
+
+
+def _compare(intent: FileIntent) -> State:
+    """The same of one file, by its hash now. Never raises `OSError`.
 
     Of a folder or link that was to be deleted the intent's `before` is `folder` or `link`.
     """

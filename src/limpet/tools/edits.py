@@ -94,22 +94,33 @@ def apply(original: str, edits: list[Edit]) -> tuple[str, list[int]]:
     changes: list[Change] = []
     for number, edit in enumerate(edits, 1):
         changes += _find(flat, edit, number=number, many=len(edits) > 1)
-    changes.sort(key=lambda change: (change.start, change.end))
-    for first, second in pairwise(changes):
+    result = splice(flat, changes, what="edits")
+    if result == original:
+        raise ToolError("nothing would change: the new text is what stands there already")
+    return result, sorted(flat.line(change.start) for change in changes)
+
+
+def splice(flat: Flat, changes: list[Change], *, what: str) -> str:
+    """The original with `changes` in it, all else as it is. Raises `ToolError` when two (of `what`) overlap."""
+    ordered = sorted(changes, key=lambda change: (change.start, change.end))
+    for first, second in pairwise(ordered):
         if second.start < first.end or second.start == first.start:
             raise ToolError(
-                f"edits {first.number} and {second.number} overlap at line {flat.line(second.start)}",
-                hint="Nothing was changed. Join them into one edit.",
+                f"{what} {first.number} and {second.number} overlap at line {flat.line(second.start)}",
+                hint="Nothing was changed. Join them into one.",
             )
     pieces: list[str] = []
     place = 0
-    for change in changes:
-        pieces += [original[place : flat.back(change.start)], flat.restore(change)]
+    for change in ordered:
+        pieces += [flat.original[place : flat.back(change.start)], flat.restore(change)]
         place = flat.back(change.end)
-    result = "".join(pieces) + original[place:]
-    if result == original:
-        raise ToolError("nothing would change: the new text is what stands there already")
-    return result, [flat.line(change.start) for change in changes]
+    return "".join(pieces) + flat.original[place:]
+
+
+def spans(text: str, wanted: str) -> list[tuple[int, int]]:
+    """Where `wanted` stands in `text`: exactly, or else when quotes, dashes, width and ends of lines do not matter."""
+    exact = [(place, place + len(wanted)) for place in _occurrences(text, wanted)]
+    return exact or list(_alike(text, wanted))
 
 
 def _find(flat: Flat, edit: Edit, *, number: int, many: bool) -> list[Change]:
@@ -122,7 +133,7 @@ def _find(flat: Flat, edit: Edit, *, number: int, many: bool) -> list[Change]:
         spans = list(_alike(flat.text, old))
         changes = [Change(s, e, _keep_untouched(flat.text[s:e], old, new), number) for s, e in spans]
     if not changes:
-        raise ToolError(f"{which}old was not found; nothing was changed.{_nearest(flat.text, old)}")
+        raise ToolError(f"{which}old was not found; nothing was changed.{nearest(flat.text, old)}")
     if len(changes) > 1 and not edit.replace_all:
         lines = ", ".join(str(flat.line(change.start)) for change in changes[:10])
         raise ToolError(
@@ -190,7 +201,7 @@ def _keep_untouched(there: str, old: str, new: str) -> str:
     return "\n".join(result)
 
 
-def _nearest(text: str, old: str) -> str:
+def nearest(text: str, old: str) -> str:
     """The region of `text` most like `old`, with its line numbers, as the end of an error message."""
     lines, wanted = text.split("\n")[:_SEARCHED], old.strip("\n").split("\n")
     key = max(range(len(wanted)), key=lambda index: len(wanted[index].strip()))

@@ -6,7 +6,7 @@ import os
 import time
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.errors import ToolError
 from limpet.sandbox.bubblewrap import search_path
@@ -14,14 +14,17 @@ from limpet.sandbox.limits import Limits
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
-from limpet.tools.output import Collector, to_text
+from limpet.tools.output import to_text
 from limpet.tools.paths import STATE, Root, missing
+from limpet.tools.processes import Process, Processes, outcome
 from limpet.tools.protected import present
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
 
-LONGEST = 3_600
-"""Seconds, the most a call may ask for."""
+LONGEST = 86_400
+"""Seconds, the most that a command may be given."""
+LONGEST_WAIT = 3_600
+"""Seconds, the most that its call may wait for it."""
 
 _NON_INTERACTIVE = {
     "CI": "1",
@@ -64,8 +67,9 @@ def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
     return {"PATH": search_path(), "HOME": workspace, "USER": "limpet", **_NON_INTERACTIVE, **dict(settings.env)}
 
 
-def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
-    """The tool `exec` on `sandbox`."""
+def make_exec(sandbox: Sandbox, settings: ExecSettings, *, processes: Processes | None = None) -> FunctionTool:
+    """The tool `exec` on `sandbox`; what goes on in the background is kept in `processes`."""
+    keeper = processes or Processes(sandbox)
 
     @tool(effect="unsafe", whole=("command",), brief="Run a shell command.")
     async def exec(
@@ -74,22 +78,54 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
         timeout: Annotated[int, "seconds"] = 120,
         workdir: Annotated[str, "folder in the workspace"] = ".",
         place: Annotated[Literal["sandbox", "host"], "host: network and whole machine, asks the owner"] = "sandbox",
+        wait: Annotated[int, "seconds, then it goes on in the background"] = 10,
+        input: Annotated[bool, "takes input from the tool process"] = False,
+        pty: Annotated[bool, "in a terminal"] = False,
     ) -> ToolResult:
         """Run a shell command (sh) in the workspace; no input, no network in the sandbox; long output is cut in
         the middle and kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
-        collected = Collector(settings.limits.output)
-        progress = _Progress(context)
-
-        def take(data: bytes) -> None:
-            collected.add(data)
-            progress.add(data)
-
-        finished = await sandbox.run(job, take)
-        text = collected.take_text(fallback=settings.encoding)
-        return await _result(text, finished, context=context, job=job)
+        job = structs.replace(job, input="terminal" if pty else "pipe" if input else "none")
+        patience = _patience(keeper, context, job, wait=wait)
+        process = await keeper.start(job, context, fallback=settings.encoding)
+        process.listener = _Progress(context).add
+        settled = False
+        try:
+            finished = await process.command.wait(patience)
+            await _settle(keeper, process, finished, context=context)
+            settled = True
+        finally:
+            if not settled:
+                await keeper.give_up(process)
+        return await _result(process, finished, context=context)
 
     return exec
+
+
+async def _settle(keeper: Processes, process: Process, finished: Finished | None, *, context: ToolContext) -> None:
+    """The call is over: what still runs goes on in the background."""
+    left = finished is None or bool(finished.background)
+    if left and (finished is None or _has_room(keeper, context)):
+        await keeper.to_background(process)
+    elif left:
+        process.command.running.mute()
+    else:
+        await keeper.settle(process)
+
+
+def _has_room(keeper: Processes, context: ToolContext) -> bool:
+    return context.background and keeper.has_room(keeper.key_of(context))
+
+
+def _patience(keeper: Processes, context: ToolContext, job: Job, *, wait: int) -> float | None:
+    """Seconds after which the command goes on in the background; None when it has to end within its call."""
+    if not 0 <= wait <= LONGEST_WAIT:
+        raise ToolError(f"wait is 0 to {LONGEST_WAIT} seconds")
+    if _has_room(keeper, context):
+        return wait
+    if wait and job.input == "none":
+        return None
+    raise ToolError("no more commands can run in the background here", hint="End one with process kill.")
 
 
 class _Progress:
@@ -145,35 +181,31 @@ def _job(
     )
 
 
-async def _result(text: str, finished: Finished, *, context: ToolContext, job: Job) -> ToolResult:
+async def _result(process: Process, finished: Finished | None, *, context: ToolContext) -> ToolResult:
+    text = process.news() if process.number else process.output.take_text(fallback=process.fallback)
     text, spill, omitted = await capped(text.strip("\n"), context)
-    lines = [text or "(no output)"]
-    outcome, failed = _outcome(finished, job)
-    lines.append(f"[{outcome}]")
-    if finished.background:
-        shown = ", ".join(f"{child.pid} ({child.command[:80]})" for child in finished.background[:10])
-        lines.append(
-            f"[Still running in the background: {shown}. Their further output is not kept; "
-            "they run until they end by themselves or the agent ends.]"
-        )
+    if finished is None:
+        lines = [text or "(no output yet)"]
+        did, failed = f"still running in the background as {process.name}", False
+        lines.append(f"[{did.capitalize()}, at most {process.job.timeout:g} s. See the tool process; its end is told.]")
+    else:
+        lines = [text or "(no output)"]
+        did, failed = outcome(finished, process.job)
+        lines.append(f"[{did}]")
+        if finished.background:
+            lines.append(_left(process, finished))
     details = Details(
-        summary=outcome,
-        exit_code=finished.exit_code,
+        summary=did,
+        exit_code=finished.exit_code if finished else None,
         spill=spill,
         omitted=omitted,
-        duration=finished.duration,
+        duration=finished.duration if finished else round(process.command.seconds * 1000),
     )
     return text_result("\n".join(lines), details=details, is_error=failed)
 
 
-def _outcome(finished: Finished, job: Job) -> tuple[str, bool]:
-    if finished.timed_out:
-        return f"timed out after {job.timeout:g} s; it and its children were killed", True
-    code = finished.exit_code
-    by_signal = f" (signal {code - 128})" if code and 128 < code < 128 + 65 else ""
-    how = "killed" if code is None else f"exit code {code}{by_signal}"
-    if finished.limit == "memory":
-        return f"{how}: it used over {job.limits.memory // 1024**2:,} MB of memory", True
-    if finished.limit == "processes":
-        return f"{how}: it had over {job.limits.processes} processes", True
-    return how, code != 0
+def _left(process: Process, finished: Finished) -> str:
+    shown = ", ".join(f"{child.pid} ({child.command[:80]})" for child in finished.background[:10])
+    if process.number:
+        return f"[Still running in the background: {shown}. Together they are {process.name} for the tool process.]"
+    return f"[Still running in the background: {shown}. Their further output is not kept.]"

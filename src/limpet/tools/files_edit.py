@@ -10,15 +10,15 @@ from limpet.toolkit.schema import tool
 from limpet.toolkit.truncate import head
 from limpet.tools.disk import check_unchanged, digest, replace
 from limpet.tools.edits import Edit, apply
-from limpet.tools.paths import Root, missing, read_bytes
+from limpet.tools.paths import Root, Spot, missing, read_bytes
 from limpet.tools.sniff import what_binary
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
 
 _BOM = b"\xef\xbb\xbf"
 _LARGEST = 16 * 1024 * 1024
-_DIFF_LINES = 80
-_DIFF_CHARS = 4_000
+DIFF_LINES, DIFF_CHARS = 80, 4_000
+"""How much of a diff a model is shown."""
 
 
 @tool(effect="file", writes=("path",), brief="Replace text in a file.")
@@ -36,18 +36,14 @@ async def edit_file(
         spot = root.target(path)
         if spot.kind == "missing":
             raise missing(path)
-        if spot.kind == "folder":
-            raise ToolError(f"{path!r} is a folder")
-        before = read_bytes(spot, limit=_LARGEST + 1)
-        _check_editable(before, spot.relative)
+        before = as_bytes(spot)
         check_unchanged(spot, digest(before), context)
-        mark = _BOM if before.startswith(_BOM) else b""
-        text = before[len(mark) :].decode("utf-8", "surrogateescape")
+        mark, text = as_text(before, spot.relative)
         after, lines = apply(text, wanted)
         data = mark + after.encode("utf-8", "surrogateescape")
         intent = await replace(root, spot, data, before=before, context=context)
-    diff = _diff(text, after, spot.relative)
-    shown = head(diff, lines=_DIFF_LINES, chars=_DIFF_CHARS)
+    diff = diff_of(text, after, spot.relative)
+    shown = head(diff, lines=DIFF_LINES, chars=DIFF_CHARS)
     more = "" if shown.whole else "[The rest of the diff is left out.]"
     where = ", ".join(str(line) for line in lines[:20])
     did = f"edited {spot.relative}: {len(lines)} replacement{'s' * (len(lines) != 1)} (line {where})"
@@ -63,6 +59,23 @@ def _wanted(old: str, new: str, replace_all: bool, edits: list[Edit] | None) -> 
     return edits or [Edit(old, new, replace_all)]
 
 
+def as_bytes(spot: Spot) -> bytes:
+    """The bytes of a file to be edited, of a very large one only so many as show that. Raises `ToolError`."""
+    if spot.kind == "folder":
+        raise ToolError(f"{spot.relative!r} is a folder")
+    return read_bytes(spot, limit=_LARGEST + 1)
+
+
+def as_text(data: bytes, name: str) -> tuple[bytes, str]:
+    """The byte order mark of a file (or nothing) and its text, of which every byte can be given back.
+
+    Raises `ToolError` for what cannot be edited as text.
+    """
+    _check_editable(data, name)
+    mark = _BOM if data.startswith(_BOM) else b""
+    return mark, data[len(mark) :].decode("utf-8", "surrogateescape")
+
+
 def _check_editable(data: bytes, name: str) -> None:
     if len(data) > _LARGEST:
         raise ToolError(f"{name} is over {_LARGEST:,} bytes", hint="Change it with exec (sed, python3).")
@@ -73,7 +86,7 @@ def _check_editable(data: bytes, name: str) -> None:
         raise ToolError(f"{name} is not text: {kind}")
 
 
-def _diff(before: str, after: str, name: str) -> str:
+def diff_of(before: str, after: str, name: str) -> str:
     """Unified diff with 4 lines of context. Line ends and stray bytes are not shown."""
     lines = unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}", n=4, lineterm="")
     return "".join(f"{line}\n" for line in lines).encode("utf-8", "replace").decode("utf-8")

@@ -41,9 +41,8 @@ async def delete_path(context: ToolContext, path: str) -> ToolResult:
         was = digest(read_bytes(spot)) if spot.kind == "file" else spot.kind
         if spot.kind == "file":
             check_unchanged(spot, was, context)
-        trash = f"{STATE}/trash/{re.sub(r'[^A-Za-z0-9._-]', '_', context.key) or 'call'}"
         await context.starting(FileIntent(path=spot.path, before=was, after=""))
-        kept = _move(root, spot, trash)
+        kept = to_trash(root, spot, key=context.key)
     what = "" if spot.kind == "file" else f"{spot.kind} "
     return text_result(
         f"deleted {what}{spot.relative} (kept in {kept})",
@@ -51,8 +50,9 @@ async def delete_path(context: ToolContext, path: str) -> ToolResult:
     )
 
 
-def _move(root: Root, spot: Spot, trash: str) -> str:
-    """Move what is at `spot` below `trash`, under its own relative path; gives where it is now."""
+def to_trash(root: Root, spot: Spot, *, key: str) -> str:
+    """Move what is at `spot` to the trash of the call `key`, under its own relative path; gives where it is now."""
+    trash = f"{STATE}/trash/{re.sub(r'[^A-Za-z0-9._-]', '_', key) or 'call'}"
     folder = root.state_folder(f"{trash}/{os.path.dirname(spot.relative)}".rstrip("/"))
     name = spot.name
     with suppress(FileNotFoundError):

@@ -11,6 +11,8 @@ from itertools import chain
 
 _BLOCK = 65_536
 _LONG_LINE = 1024**2
+_HELD = 64
+"""Bytes looked at for something that is not complete yet."""
 
 
 class Collector:
@@ -32,12 +34,32 @@ class Collector:
             self._last.add(data)
             self._last.trim(self._half)
 
+    def since(self, place: int) -> tuple[bytes, int, bytes]:
+        """What came from offset `place` on: the beginning's part, how many bytes after it are not kept, the end's."""
+        self._trim()
+        tail = self.total - self._last.size
+        begun = max(place, self._first.size)
+        left_out = max(tail - begun, 0) if self._last.size else 0
+        return self._first.after(place), left_out, self._last.after(begun - tail)
+
+    def shrink(self, limit: int) -> None:
+        """Keep no more than `limit` bytes from now on."""
+        first, last = b"".join(self._first.take()), b"".join(self._last.take())
+        half = self._half = max(limit // 2, 1)
+        if self.total == len(first) + len(last):
+            first, last = (first + last)[:half], (first + last)[half:]
+        self._first.add(first[:half])
+        self._last.add(last[-half:])
+
+    def _trim(self) -> None:
+        self._last.cut(self._half)
+
     def take_text(self, *, fallback: str = "") -> str:
         """All that was kept, as `to_text`, and forget it: block by block, so that it is never in memory twice.
 
         Where bytes are left out, a line says how many.
         """
-        self._last.cut(self._half)
+        self._trim()
         left_out = self.total - self._first.size - self._last.size
         if not left_out:
             return "".join(_texts(chain(self._first.take(), self._last.take()), fallback))
@@ -70,6 +92,15 @@ class _Blocks:
             del self._blocks[0][: self.size - size]
             self.size = size
 
+    def after(self, place: int) -> bytes:
+        """The bytes from offset `place` on."""
+        pieces: list[bytes] = []
+        for block in self._blocks:
+            if place < len(block):
+                pieces.append(bytes(block[max(place, 0) :]))
+            place -= len(block)
+        return b"".join(pieces)
+
     def take(self) -> Iterator[bytes]:
         while self._blocks:
             block = self._blocks.popleft()
@@ -92,6 +123,22 @@ def _texts(blocks: Iterable[bytes], fallback: str) -> Iterator[str]:
             yield to_text(rest[:end], fallback=fallback)
             rest = rest[end:]
     yield to_text(rest, fallback=fallback)
+
+
+def cut_off(data: bytes) -> int:
+    """How many bytes at the end of `data` may be the beginning of a character, a line end or an escape sequence."""
+    tail = data[-_HELD:]
+    if begun := re.search(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*)?\Z", tail):
+        return len(tail) - begun.start()
+    if tail.endswith(b"\r"):
+        return 1
+    for back in range(1, min(len(tail), 3) + 1):
+        if tail[-back] >= 0xC0:
+            length = 2 if tail[-back] < 0xE0 else 3 if tail[-back] < 0xF0 else 4
+            return back if back < length else 0
+        if tail[-back] < 0x80:
+            break
+    return 0
 
 
 def to_text(data: bytes, *, fallback: str = "") -> str:

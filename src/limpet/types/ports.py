@@ -182,9 +182,11 @@ class ToolContext:
 
     `result_limit` caps the characters of a result (DESIGN 7: 16k, 32k or 64k by window, at most 30 % of it).
     `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
-    `starting` commits a file intent before the tool acts; `progress` shows people (not the model) a line.
+    `starting` commits a file intent (None: that something is about to change) before the tool acts; `progress` shows
+    people (not the model) a line.
     `goal` gives the open goal of the session; `record` has an entry, `post` a message for another conversation,
-    committed together with the call's result.
+    committed together with the call's result. `turn` runs the call, which may leave a command in the `background`;
+    `intent` is what it had committed when it was interrupted.
     """
 
     key: str
@@ -194,12 +196,15 @@ class ToolContext:
     blobs: Blobs
     redactor: Redactor
     approvals: Approvals
-    starting: Callable[[FileIntent], Awaitable[None]]
+    starting: Callable[[FileIntent | None], Awaitable[None]]
     progress: Callable[[str], None]
     seen: Mapping[str, str] = field(default_factory=dict[str, str])
     goal: Callable[[], GoalEntry | None] = lambda: None
     record: Callable[[Payload], None] = lambda payload: None
     post: Callable[[Post], None] = lambda post: None
+    turn: str = ""
+    background: bool = True
+    intent: FileIntent | None = None
 
 
 Decision = Literal["allow", "ask", "deny"]

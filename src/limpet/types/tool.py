@@ -21,21 +21,29 @@ class ToolSpec(Struct, frozen=True):
     parameters: Raw
 
 
-class FileIntent(Struct, frozen=True):
+class FileIntent(Struct, frozen=True, omit_defaults=True):
     """A file about to be changed. Hashes are SHA-256 (hex) of the whole file, empty when it does not exist.
 
     `path` is absolute. Recovery compares: content equals `after` = done, `before` = run again, else unknown.
+    `more` are the other files of a call that changes several, in the order in which they are changed.
     """
 
     path: str
     before: str
     after: str
+    more: tuple[FileIntent, ...] = ()
+
+    @property
+    def each(self) -> tuple[FileIntent, ...]:
+        """This file and the others."""
+        return (self, *self.more)
 
 
 class Details(Struct, frozen=True, omit_defaults=True):
     """What people (not the model) are shown of a result, and what the log needs of it.
 
-    `path` and `sha256`: the file read or written and its content then. `spill`: blob that holds the whole
+    `path` and `sha256`: the file read or written and its content then; `files`: the others that a call has written,
+    each with its hash. `spill`: blob that holds the whole
     output when it was cut. `omitted`: characters left out. Durations are milliseconds.
     """
 
@@ -47,6 +55,7 @@ class Details(Struct, frozen=True, omit_defaults=True):
     spill: str = ""
     omitted: int = 0
     duration: int = 0
+    files: tuple[tuple[str, str], ...] = ()
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):
