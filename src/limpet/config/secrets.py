@@ -6,11 +6,17 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_plus
 
 from limpet.config.table import Table, dotted, is_list, leaves
 from limpet.errors import ConfigError
 
+if TYPE_CHECKING:
+    from limpet.config.vault import Vault
+
+STORE = "secrets.json"
+"""The store of secrets in the home."""
 SHORTEST = 8
 """Values with fewer characters are not redacted: they would tear holes into ordinary text."""
 
@@ -38,11 +44,17 @@ VARIABLE_ENDINGS = (
 
 
 def resolve(reference: str, *, key: str, root: Path, environ: Mapping[str, str]) -> str:
-    """The value that `reference` stands for: `env:NAME`, `file:PATH` (from the home `root`), else itself.
+    """The value that `reference` stands for: `env:NAME`, `file:PATH` (from the home `root`), `secret:NAME` (of the
+    store there), else itself.
 
-    `key` names the setting in errors. Raises `ConfigError` when there is no such variable or file.
+    `key` names the setting in errors. Raises `ConfigError` when there is no such variable, file or secret.
     """
     kind, _, name = reference.partition(":")
+    if kind == "secret":
+        try:
+            return _vault(root).value(name.strip())
+        except ConfigError as error:
+            raise ConfigError(f"{key}: {error}", hint=error.hint) from None
     if kind == "env":
         value = environ.get(name.strip(), "")
         if not value:
@@ -61,7 +73,7 @@ def resolve(reference: str, *, key: str, root: Path, environ: Mapping[str, str])
 
 
 def is_reference(value: str) -> bool:
-    return value.startswith(("env:", "file:"))
+    return value.startswith(("env:", "file:", "secret:"))
 
 
 def is_secret_name(name: str) -> bool:
@@ -84,8 +96,11 @@ def literal_secrets(table: Table) -> list[str]:
 
 
 def known_secrets(table: Table, *, root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Every secret that can be known, by its name. References that lead nowhere are left out."""
-    found: dict[str, str] = {}
+    """Every secret that can be known, by its name; all of the store, used or not.
+
+    References that lead nowhere are left out.
+    """
+    found = stored_secrets(root)
     for key, reference in secret_settings(table):
         try:
             value = resolve(reference, key=key, root=root, environ=environ)
@@ -96,6 +111,22 @@ def known_secrets(table: Table, *, root: Path, environ: Mapping[str, str]) -> di
         if name.upper().endswith(VARIABLE_ENDINGS) and "/" not in value[:1] and len(value) >= SHORTEST + 4:
             found[name] = value
     return found
+
+
+def stored_secrets(root: Path) -> dict[str, str]:
+    """All secrets of the store; none where it cannot be read, which whoever needs one of them is told."""
+    if not (root / STORE).exists():
+        return {}
+    try:
+        return _vault(root).known()
+    except ConfigError:
+        return {}
+
+
+def _vault(root: Path) -> Vault:
+    from limpet.config.vault import Vault  # only where there is a store
+
+    return Vault(root)
 
 
 class SecretRedactor:
