@@ -86,7 +86,8 @@ def secret_settings(table: Table) -> Iterator[tuple[str, str]]:
     for key, value in leaves(table):
         values = list(value) if is_list(value) else [value]
         for number, one in enumerate(values):
-            if isinstance(one, str) and one and (is_secret_name(key[-1]) or is_reference(one)):
+            named = is_secret_name(key[-1]) or key[-2:-1] == ("secrets",)
+            if isinstance(one, str) and one and (named or is_reference(one)):
                 yield dotted(key) if len(values) == 1 else f"{dotted(key)}.{number}", one
 
 

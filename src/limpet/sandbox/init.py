@@ -4,7 +4,9 @@ It starts the command, says on the status pipe how the command ended as soon as 
 background child has ended. It kills everything when the life pipe closes: that is how the agent stops a command,
 and what happens when the agent dies. In a sandbox it is process 1, so its own end is the end of all others.
 
-    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE COMMAND     (sizes in bytes, 0 = no limit)
+    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE COMMAND [PORT SOCKET]   (sizes in bytes, 0 = no limit)
+
+With a PORT, connections to it on the sandbox's loopback are forwarded to the Unix socket SOCKET (`door.py` beside it).
 
 Lines on the status pipe: `exit CODE`, `left PID COMMAND` for each child still running, `ready`; `limit NAME` before
 everything is killed because a limit was passed. CODE is 128 + signal for a command that a signal ended.
@@ -165,6 +167,14 @@ def report(status: int, code: int, *, alone: bool) -> None:
     os.write(status, (lines + "ready\n").encode("utf-8", "replace"))
 
 
+def open_door(port: int, path: str) -> Callable[[], None]:
+    """Listen, before the command can want to connect; what forwards, to be started when it has been forked."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    door = __import__("door")
+    listener = door.listen(port)
+    return lambda: door.serve(listener, path)
+
+
 def main() -> None:
     status, life = int(sys.argv[1]), int(sys.argv[2])
     alone = sys.argv[3] == "sandbox"
@@ -175,11 +185,14 @@ def main() -> None:
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     for fd in (status, life):
         os.set_inheritable(fd, False)
+    forward = open_door(int(sys.argv[8]), sys.argv[9]) if len(sys.argv) > 9 else None
     child = start(sys.argv[7], memory=memory, file_size=file_size)
     nothing = os.open("/dev/null", os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     start_new_thread(lambda: watch(life, status, alone=alone, memory=memory, count=count), ())
+    if forward:
+        start_new_thread(forward, ())
     while True:
         try:
             pid, code = os.wait()

@@ -19,6 +19,7 @@ from msgspec import Struct
 from limpet.errors import SandboxError
 from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import NO_NETWORK, Network, init_arguments
 from limpet.sandbox.probe import SandboxReport, examine
 from limpet.sandbox.running import Pipes, Running
 
@@ -29,6 +30,7 @@ class Job(Struct, frozen=True):
     """A command to run. Paths are absolute; `timeout` is in seconds; `env` is the whole environment.
 
     `hidden` are folders beneath the workspace that the sandbox shows empty, `readonly` what there cannot be written.
+    `network` is what it sees of that; on the host a command has all of it.
     """
 
     command: str
@@ -40,6 +42,7 @@ class Job(Struct, frozen=True):
     place: Place = "sandbox"
     hidden: tuple[str, ...] = ()
     readonly: tuple[str, ...] = ()
+    network: Network = NO_NETWORK
 
 
 class Child(Struct, frozen=True):
@@ -163,6 +166,7 @@ class Sandbox:
             limits=job.limits,
             hidden=hidden,
             readonly=job.readonly,
+            network=job.network,
         )
         return [*argv, *python, bubblewrap.INIT]
 
@@ -178,9 +182,9 @@ def _group(limits: Limits) -> cgroup.Group | None:
 def _inner(job: Job, *, status: int, life: int, watch_memory: bool) -> list[str]:
     """The arguments of the init. It watches the memory only where no control group counts it better."""
     memory = job.limits.memory if watch_memory else 0
-    return [str(value) for value in (status, life, job.place, memory, job.limits.processes, job.limits.file_size)] + [
-        job.command
-    ]
+    numbers = (status, life, job.place, memory, job.limits.processes, job.limits.file_size)
+    door = init_arguments(job.network) if job.place == "sandbox" else []
+    return [*map(str, numbers), job.command, *door]
 
 
 def _since(began: float) -> int:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from limpet.errors import ToolError
 from limpet.sandbox.bubblewrap import search_path
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
@@ -52,11 +53,15 @@ _NON_INTERACTIVE = {
 
 
 class ExecSettings(Struct, frozen=True):
-    """How commands run. `encoding` decodes output that is not UTF-8 (such as `cp936`); `env` is added as it is."""
+    """How commands run. `encoding` decodes output that is not UTF-8 (such as `cp936`); `env` is added as it is.
+
+    `network` is what they see of it in the sandbox.
+    """
 
     limits: Limits = Limits()
     encoding: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    network: Network = NO_NETWORK
 
 
 def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
@@ -75,8 +80,8 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
         workdir: Annotated[str, "folder in the workspace"] = ".",
         place: Annotated[Literal["sandbox", "host"], "host: network and whole machine, asks the owner"] = "sandbox",
     ) -> ToolResult:
-        """Run a shell command (sh) in the workspace; no input, no network in the sandbox; long output is cut in
-        the middle and kept whole in a file."""
+        """Run a shell command (sh) in the workspace; no input, no network in the sandbox but to hosts the owner
+        allowed; long output is cut in the middle and kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         collected = Collector(settings.limits.output)
         progress = _Progress(context)
@@ -142,6 +147,7 @@ def _job(
         place="host" if sandbox.report.kind == "none" else place,
         hidden=(os.path.join(workspace, STATE),),
         readonly=present(workspace),
+        network=settings.network,
     )
 
 
