@@ -17,6 +17,7 @@ COMMANDS = {
     "project": "the messages of a session of 20, 200 and 2,000 entries, from the database and one entry later",
     "cache": "what recorded conversations would cost at each provider's prompt cache, in our layout and others'",
     "undo": "CPU of keeping what a turn is about to change, in a workspace of 2,000 files",
+    "sandbox": "what the sandbox adds to a command",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 
