@@ -31,7 +31,7 @@ EARLIEST = 1_767_225_600
 """2026-01-01 in seconds: no clock that is right shows less."""
 SOCKET_PATH_LIMIT = 100
 """Bytes; the shortest limit of any system is 104 with its end, and names in `run/` need about 40 of them."""
-REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml")
+REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml", "cryptography")
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):

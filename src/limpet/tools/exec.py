@@ -6,7 +6,7 @@ import os
 import time
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.errors import ToolError
 from limpet.sandbox.bubblewrap import search_path
@@ -70,9 +70,10 @@ def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
 
 
 def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
-    """The tool `exec` on `sandbox`."""
+    """The tool `exec` on `sandbox`. With a network, commands can carry words out, and bring strangers' in."""
+    networked = settings.network.kind != "none"
 
-    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.")
+    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.", sends=networked)
     async def exec(
         context: ToolContext,
         command: str,
@@ -92,7 +93,8 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings) -> FunctionTool:
 
         finished = await sandbox.run(job, take)
         text = collected.take_text(fallback=settings.encoding)
-        return await _result(text, finished, context=context, job=job)
+        result = await _result(text, finished, context=context, job=job)
+        return structs.replace(result, trust="external") if networked else result
 
     return exec
 
