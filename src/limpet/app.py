@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "media": ("limpet.cli.media_command:media", "Recordings to text, text to speech, descriptions to pictures."),
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
+    "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
     "eval": ("limpet.cli.replay_command:eval_command", "Replay a folder of recorded turns; a regression suite."),
     **cli.COMMANDS,

@@ -38,6 +38,7 @@ from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
 from limpet.prompt.workspace import WorkspacePrompting
 from limpet.sandbox.limits import Limits as CommandLimits
+from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
 from limpet.session.resets import Reset, due
@@ -83,6 +84,8 @@ class ToolExtras(Struct, frozen=True):
     search: SearchSettings = SearchSettings()
     sessions: Sessions | None = None
     processes: Processes | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    network: Network = NO_NETWORK
 
 
 PLAIN = ToolExtras()
@@ -112,7 +115,7 @@ class Toolbox(Sequence[Tool]):
         make = partial(
             builtin,
             sandbox=sandbox,
-            settings=ExecSettings(limits=limits),
+            settings=ExecSettings(limits=limits, env=extras.env, network=extras.network),
             images=extras.images,
             web=web,
             search=extras.search,
@@ -178,7 +181,10 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             sandbox,
             settings.tools,
             web=_web(stack, settings.net),
-            extras=structs.replace(_extras(settings, home, studio, sessions=elsewhere), processes=processes),
+            extras=structs.replace(
+                await _extras(stack, settings, home, studio=studio, sessions=elsewhere, sandbox=sandbox),
+                processes=processes,
+            ),
             servers=servers,
         )
         yield Services(
@@ -353,13 +359,39 @@ def _guard(settings: schema.NetSettings) -> Guard:
     )
 
 
-def _extras(settings: schema.Settings, home: Home, studio: Studio, *, sessions: Sessions) -> ToolExtras:
+async def _network(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, sandbox: Sandbox) -> Network:
+    """What commands see of the network; their proxy runs until `stack` ends."""
+    wanted = settings.tools.exec.network
+    if wanted == "none" or sandbox.report.kind == "none":
+        return NO_NETWORK
+    if wanted == "open":
+        return Network("open")
+    from limpet.egress.configured import egress_of  # only where it is configured
+
+    egress = egress_of(settings.egress, home, os.environ, guard=_guard(settings.net))
+    return (await stack.enter_async_context(egress)).network
+
+
+async def _extras(
+    stack: AsyncExitStack,
+    settings: schema.Settings,
+    home: Home,
+    *,
+    studio: Studio,
+    sessions: Sessions,
+    sandbox: Sandbox,
+) -> ToolExtras:
     search = settings.tools.web.search
     key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),
         sessions=sessions,
+        env=tuple(
+            (name, resolve(one, key=f"tools.exec.secrets.{name}", root=home.root, environ=os.environ))
+            for name, one in settings.tools.exec.secrets.items()
+        ),
+        network=await _network(stack, settings, home, sandbox=sandbox),
     )
 
 

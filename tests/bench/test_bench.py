@@ -74,6 +74,12 @@ def test_undo_measures_each_step_of_a_turn(tmp_path: Path) -> None:
     ]
 
 
+def test_the_sandbox_is_measured_against_a_bare_shell(tmp_path: Path) -> None:
+    report, _ = bench("sandbox", tmp_path / "report.json")
+    assert [figure.name for figure in report.figures if figure.what == "time"][:1] == ["sh, nothing around it"]
+    assert all(figure.goal == 40 for figure in report.figures if figure.what == "added" and "sandbox" in figure.name)
+
+
 def test_sizes_keep_their_goals(tmp_path: Path) -> None:
     report, _ = bench("size", tmp_path / "report.json")
     assert [figure.holds for figure in report.figures if figure.goal is not None] == [True] * 5

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
+from limpet.config.vault import Vault
 from limpet.testing.fakes.openai import FakeOpenAI
 from limpet.testing.fakes.script import Call, Reply, Rules, Seen
 from tests.cli.program import at, limpet
@@ -46,6 +47,55 @@ def hostile(seen: Seen) -> Reply:
     if "write" in text:
         return Reply(calls=(Call("write_file", json.dumps({"path": "key.txt", "content": f"{KEY} {UUID}"})),))
     return Reply(thinking=f"hm {KEY}", text=tuple(f"It is {KEY}, {quote(KEY, safe='')} and {UUID}."))
+
+
+def odd_forms(value: str) -> list[str]:
+    """Partly escaped, in entities, in base64 beside other text, in hexadecimal."""
+    return [
+        "".join(f"%{ord(c):02x}" if at % 3 else c for at, c in enumerate(value)),
+        "".join(f"&#{ord(c)};" if at % 2 else c for at, c in enumerate(value)),
+        json.dumps(json.dumps(value)),
+        base64.b64encode(f"user:{value}:x".encode()).decode(),
+        base64.urlsafe_b64encode(f"ab{value}".encode()).decode(),
+        value.encode().hex(),
+    ]
+
+
+def curious(seen: Seen) -> Reply:
+    """Looks for what is in the store in every way, and says what it found."""
+    text = seen.raw.decode().rpartition('"role":"')[2]
+    if text.startswith("tool"):
+        return Reply(text=tuple(" ".join(odd_forms(KEPT)) + UUID))
+    command = "env; echo $SEARCH; cat ../secrets* ../config.toml; cat /proc/*/environ; cat odd.txt; base64 odd.txt"
+    return Reply(calls=(Call("exec", json.dumps({"command": command})),))
+
+
+KEPT = "tvly-AAAA1111BBBB"
+
+
+def test_c65_secrets_of_the_store_are_known_used_or_not(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    vault = Vault(home)
+    vault.put("openai", KEY)
+    vault.put("SEARCH", KEPT)
+    (home / "config.toml").write_text('[providers.openai]\napi_key = "secret:openai"\n')
+    (home / "workspace").mkdir()
+    (home / "workspace" / "odd.txt").write_text("\n".join(odd_forms(KEPT)))
+
+    async def main() -> str:
+        async with FakeOpenAI(curious, rules=Rules(key=KEY)) as server:
+            there = at(server) | {"OPENAI_API_KEY": ""}
+            ended = await limpet(home, "--verbose", "agent", "-m", f"find {KEPT}", "--json", **there)
+            assert server.refusals == []
+            return ended.out + ended.err + b"".join(seen.raw for seen in server.requests).decode()
+
+    everything = asyncio.run(main())
+    for path in home.rglob("*"):
+        if path.is_file() and path.name not in ("odd.txt", "copies.db"):  # the owner's own file, and its copy for undo
+            everything += path.read_bytes().decode("utf-8", "replace")
+    assert [form for form in (KEY, KEPT, *odd_forms(KEPT)) if form in everything] == []
+    assert everything.count("[secret:SEARCH]") > 6
+    assert UUID in everything
 
 
 def test_c65_no_form_of_a_secret_is_anywhere(tmp_path: Path) -> None:

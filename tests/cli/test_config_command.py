@@ -38,7 +38,7 @@ def test_get_shows_what_is_in_force(
 
 def test_secrets_in_the_file_are_hidden_unless_asked_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["config", "set", "providers.x.api_key", "sk-literal"]) == 0
-    assert "reference" in capsys.readouterr().err
+    assert "secret:NAME" in capsys.readouterr().err
     assert run(["config", "get", "providers.x.api_key"]) == 0
     assert run(["config", "get"]) == 0
     assert "sk-literal" not in capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from limpet.cli import run
 from limpet.cli.onboard import Answers, ask, decide
 from limpet.config.load import load_settings
 from limpet.config.paths import find_home
+from limpet.config.secrets import resolve
 
 
 def test_without_answers_it_makes_a_workspace_and_writes_no_settings(home: Path) -> None:
@@ -33,12 +33,12 @@ def test_every_answer_is_an_option(home: Path, tmp_path: Path, monkeypatch: pyte
     assert (workspace / "SOUL.md").exists()
 
 
-def test_a_key_goes_into_a_private_file(home: Path) -> None:
+def test_a_key_goes_into_the_store_of_secrets(home: Path) -> None:
     assert run(["onboard", "--yes", "--provider", "anthropic", "--api-key", "sk-ant-secret"]) == 0
-    file = home / "secrets" / "anthropic.key"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert "sk-ant-secret" not in (home / "config.toml").read_text()
-    assert load_settings(home / "config.toml", {}).settings.providers["anthropic"].api_key.startswith("file:")
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert not [path for path in files if b"sk-ant-secret" in path.read_bytes()]
+    reference = load_settings(home / "config.toml", {}).settings.providers["anthropic"].api_key
+    assert (reference, resolve(reference, key="k", root=home, environ={})) == ("secret:anthropic", "sk-ant-secret")
 
 
 def test_running_again_changes_only_what_is_answered(home: Path) -> None:

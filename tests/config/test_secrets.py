@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 from pathlib import Path
 from urllib.parse import quote
@@ -123,3 +124,65 @@ def test_ordinary_uuids_stay_and_short_values_are_left_alone() -> None:
 def test_the_longer_secret_goes_as_a_whole() -> None:
     redactor = SecretRedactor({"short": "abcdefgh", "long": "abcdefgh-ijkl"})
     assert redactor.redact("abcdefgh-ijkl abcdefgh") == "[secret:long] [secret:short]"
+
+
+PARTS = "päss w0rd/+=\"'<&>\\%41"
+
+
+def escapings(character: str) -> list[str]:
+    """The ways in which one character of a longer text may be written."""
+    code = ord(character)
+    percent = "".join(f"%{byte:02x}" for byte in character.encode())
+    return [
+        character,
+        percent,
+        percent.upper(),
+        f"\\u{code:04x}",
+        f"\\u{code:04X}",
+        f"&#{code};",
+        f"&#x{code:x};",
+        html.escape(character),
+    ]
+
+
+mixtures = st.tuples(*(st.sampled_from(escapings(character)) for character in PARTS)).map("".join)
+
+
+@given(mixtures, st.text(alphabet="xyz :=", max_size=9), st.text(alphabet="xyz :=", max_size=9))
+def test_any_mixture_of_escaped_characters_is_replaced(disguised: str, before: str, after: str) -> None:
+    assert SecretRedactor({"k": PARTS}).redact(before + disguised + after) == f"{before}[secret:k]{after}"
+
+
+@given(mixtures, st.lists(st.integers(1, 9), min_size=1))
+def test_a_mixture_cut_into_pieces_is_found_all_the_same(disguised: str, sizes: list[int]) -> None:
+    stream = SecretRedactor({"k": PARTS}).stream()
+    text = f"it is {disguised}, yes"
+    shown, place = "", 0
+    for size in sizes * len(text):
+        shown += stream.feed(text[place : place + size])
+        place += size
+    assert shown + stream.flush() == "it is [secret:k], yes"
+
+
+@pytest.mark.parametrize("value", ["plain-and-simple", 'quo"ted\\value', "0d9f1f5e-5a3b-4b59-9f0e-3a1f7c5e2b11"])
+def test_json_inside_json_is_seen_through(value: str) -> None:
+    text = json.dumps({"arguments": json.dumps({"key": value})})
+    assert value.strip('"') not in (shown := SecretRedactor({"k": value}).redact(text))
+    assert json.loads(json.loads(shown)["arguments"]) == {"key": "[secret:k]"}
+
+
+def test_base64_in_lines_is_found() -> None:
+    text = base64.encodebytes(b"x" * 50 + b"hunter2hunter2" + b"y" * 80).decode()
+    shown = SecretRedactor({"k": "hunter2hunter2"}).redact(text)
+    assert "[secret:k]" in shown
+    assert b"hunter2" not in base64.b64decode(shown.replace("[secret:k]", "").replace("\n", "") + "==", validate=False)
+
+
+def test_secrets_that_overlap_go_as_one() -> None:
+    redactor = SecretRedactor({"a": "abcdefgh", "b": "efgh-ijklm"})
+    assert redactor.redact("<abcdefgh-ijklm>") == "<[secret:b]>"
+
+
+@given(st.text(alphabet='ab%41\\u0&;#<>" \n', max_size=200))
+def test_what_holds_no_secret_stays_as_it_is(text: str) -> None:
+    assert SecretRedactor({"k": "not-in-there"}).redact(text) == text

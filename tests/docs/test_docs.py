@@ -14,6 +14,8 @@ from limpet import errors
 from limpet.cli import COMMANDS
 from limpet.config import check
 from limpet.config.schema import (
+    EgressSecret,
+    EgressSettings,
     FactSettings,
     McpSettings,
     ModelsSettings,
@@ -88,13 +90,15 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
     models = ModelsSettings(catalog={"<name>": FactSettings()})
     servers = McpSettings(servers={"<name>": ServerSettings()})
-    table = msgspec.to_builtins(Settings(providers={"<name>": ProviderSettings()}, models=models, mcp=servers))
+    egress = EgressSettings(secrets={"<name>": EgressSecret()})
+    full = Settings(providers={"<name>": ProviderSettings()}, models=models, mcp=servers, egress=egress)
+    table = msgspec.to_builtins(full)
     assert isinstance(table, dict)
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
     tables = ("providers.<name>.headers", "models.aliases", "sessions.links")
-    tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers")
+    tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers", "tools.exec.secrets")
     assert {**real, **dict.fromkeys(tables, "{}")} == defaults
 
 
@@ -126,6 +130,7 @@ def test_the_docs_name_only_commands_that_exist() -> None:
         "eval",
         "mcp",
         "audit",
+        "sandbox",
     }
     assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
 

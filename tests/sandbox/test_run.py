@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from limpet.errors import SandboxError
 from limpet.sandbox import cgroup
 from limpet.sandbox.bubblewrap import search_path
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import Network
 from limpet.sandbox.run import Finished, Job, Sandbox
 
 REPORT = Sandbox().report
@@ -72,6 +74,14 @@ def gone(mark: str) -> bool:
 def test_output_exit_code_and_folder(tmp_path, place):
     finished, out = run(job(tmp_path, "pwd; echo err >&2; exit 7", place))
     assert (finished.exit_code, out) == (7, f"{tmp_path}\nerr\n")
+
+
+@needs_sandbox
+def test_an_open_network_is_that_of_the_machine(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = f"python3 -c \"import socket; socket.create_connection(('127.0.0.1', {server.getsockname()[1]}), 3)\""
+        assert run(job(tmp_path, command, "sandbox"))[0].exit_code == 1
+        assert run(job(tmp_path, command, "sandbox", network=Network("open")))[0].exit_code == 0
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -206,7 +206,8 @@ class Execution:
         content: tuple[ResultBlock, ...] = tuple(
             Text(redact(block.text)) if isinstance(block, Text) else block for block in result.content
         )
-        details = structs.replace(result.details, diff=redact(result.details.diff))
+        said = result.details
+        details = structs.replace(said, summary=redact(said.summary), diff=redact(said.diff))
         return structs.replace(result, content=content, details=details)
 
 

@@ -28,17 +28,13 @@ _HIT = re.compile(r"^(https?://\S+)$", re.MULTILINE)
 
 
 class TaintPolicy:
-    """Implements the port `Policy` for one `turn`: some of what `policy` allows is asked for when `log` is tainted.
+    """Implements the port `Policy` for one `turn`: some of what `policy` allows is asked for when `log` is tainted."""
 
-    `networked`: commands reach the network.
-    """
-
-    def __init__(self, policy: Policy, log: Log, *, turn: str, workspace: str, networked: bool = False) -> None:
+    def __init__(self, policy: Policy, log: Log, *, turn: str, workspace: str) -> None:
         self._policy = policy
         self._log = log
         self._turn = turn
         self._workspace = os.path.realpath(workspace)
-        self._networked = networked
         self._found: dict[str, Found] = {}
 
     def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
@@ -53,17 +49,18 @@ class TaintPolicy:
             if protected := self._protected(path):
                 return f"{protected} steers later conversations"
         name = tool.spec.name
+        sends = isinstance(call, Bound) and call.sends
         if name in _COMMANDS:
-            return "the command reaches the network" if self._networked else ""
+            acts = call.values.get("action", "write") == "write"
+            return "the command reaches the network" if sends and acts else ""
         if name.startswith(PREFIX):
             acts, judged = name.removeprefix(PREFIX).partition("_")[2], call.values
-        elif isinstance(call, Bound) and (call.sends or tool.effect == "unsafe"):
+        elif isinstance(call, Bound) and (sends or tool.effect == "unsafe"):
             acts, judged = name, call.values
         elif isinstance(call, Bound) and "url" in call.values:
             acts, judged = name, {"url": call.values["url"]}
         else:
             return ""
-        sends = isinstance(call, Bound) and call.sends
         return objection(acts, judged, self._heard(), changes=sends or tool.effect == "unsafe")
 
     def _protected(self, path: str) -> str:

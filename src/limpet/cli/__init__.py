@@ -9,6 +9,7 @@ from limpet import __version__
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("limpet.cli.config_command:config", "Read and change settings."),
+    "secrets": ("limpet.cli.secrets_command:secrets", "Keep keys and passwords encrypted; the settings name them."),
     "doctor": ("limpet.cli.doctor_command:doctor", "Look for what is wrong, and say what to do about it."),
     "onboard": ("limpet.cli.onboard:onboard", "Set up workspace and model in a minute; may be run again."),
 }

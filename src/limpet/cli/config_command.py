@@ -74,7 +74,7 @@ def set_(invocation: Invocation, key: str, value: str) -> None:
     note(invocation.home(), "config.changed", dotted(wanted))
     say(f"{dotted(wanted)} is set in {path}")
     if is_secret_name(wanted[-1]) and not is_reference(value):
-        say("hint: a reference keeps the secret out of this file: env:NAME or file:PATH", error=True)
+        say("hint: `limpet secrets set NAME` keeps it out of this file; write secret:NAME (or env:, file:)", error=True)
 
 
 @config.command()

@@ -31,7 +31,7 @@ EARLIEST = 1_767_225_600
 """2026-01-01 in seconds: no clock that is right shows less."""
 SOCKET_PATH_LIMIT = 100
 """Bytes; the shortest limit of any system is 104 with its end, and names in `run/` need about 40 of them."""
-REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml")
+REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml", "cryptography")
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
@@ -136,7 +136,7 @@ async def check_config(situation: Situation) -> list[Finding]:
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
         found.append(Finding("config", "warning", f"others may read {path}", f"chmod 600 {path}"))
     for key in literal_secrets(loaded.table):
-        remedy = "Put it into a variable or a file of mode 600 and write env:NAME or file:PATH instead."
+        remedy = "Keep it with `limpet secrets set NAME` and write secret:NAME instead (or env:NAME, file:PATH)."
         found.append(Finding("secrets", "warning", f"{key} stands in {path} itself", remedy))
     for key, reference in secret_settings(loaded.table):
         try:

@@ -94,10 +94,11 @@ def list_models(invocation: Invocation, provider: str, every: bool) -> None:
 @click.pass_obj
 def test_model(invocation: Invocation, reference: str) -> None:
     """Ask a model one short question and say how it went. REFERENCE is provider/model or a short name."""
-    asyncio.run(_test(invocation, reference))
+    asyncio.run(try_model(invocation, reference))
 
 
-async def _test(invocation: Invocation, reference: str) -> None:
+async def try_model(invocation: Invocation, reference: str) -> None:
+    """Ask the model `reference` one short question and say how it went. Raises `ModelError`, `UserError`."""
     view = TerminalView(sys.stdout, sys.stderr, live=False)
     entrance = Entrance(emit=view.emit, approvals=Nobody(), model=reference)
     async with opener(invocation)(invocation, entrance) as assistant:

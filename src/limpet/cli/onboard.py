@@ -14,8 +14,9 @@ from limpet.cli.terminal import say, wrapped
 from limpet.config.load import Loaded
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace
 from limpet.config.schema import ProviderSettings
+from limpet.config.secrets import is_reference
 from limpet.config.table import Key
-from limpet.config.write import set_values, write_atomically
+from limpet.config.write import set_values
 from limpet.errors import InputError
 from limpet.llm.profiles import services
 from limpet.prompt.templates import seed_workspace
@@ -49,7 +50,12 @@ class Answers(Struct, frozen=True):
     default="",
     help="One that `limpet models list` names, or your own with --base-url; later: none yet.",
 )
-@click.option("--api-key", type=WORDS, default="", help="The key, or better a reference to it: env:NAME or file:PATH.")
+@click.option(
+    "--api-key",
+    type=WORDS,
+    default="",
+    help="The key, or better a reference to it: secret:NAME, env:NAME or file:PATH.",
+)
 @click.option("--base-url", type=WORDS, default="", help="Address of an OpenAI-compatible server, ending in /v1.")
 @click.option("--model", type=WORDS, default="", help="The model's name at the provider. Default: Limpet chooses.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take options and defaults.")
@@ -141,7 +147,7 @@ def likely_provider(loaded: Loaded) -> str:
 
 
 def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
-    """What goes into the file. A key that was typed goes into a file of its own. Raises `InputError`."""
+    """What goes into the file. A key that was typed goes into the store of secrets. Raises `InputError`."""
     values: dict[Key, object] = {}
     for key, value in (
         (("user", "name"), answers.name),
@@ -167,14 +173,17 @@ def decide(answers: Answers, home: Home, loaded: Loaded) -> dict[Key, object]:
 
 
 def key_reference(provider: str, given: str, home: Home) -> str:
-    """The reference to write for a key: `given` when it is one, else a private file that now holds the key."""
+    """The reference to write for a key: `given` when it is one, else to the store, which now holds the key."""
     variable = key_variable(provider)
     if not given:
         return f"env:{variable}" if variable and os.environ.get(variable) else ""
-    if given.startswith(("env:", "file:")):
+    if is_reference(given):
         return given
-    write_atomically(home.root / "secrets" / f"{provider}.key", given.strip() + "\n")
-    return f"file:secrets/{provider}.key"
+    from limpet.config.vault import Vault  # only when one was typed
+
+    name = "".join(character if character.isalnum() and character.isascii() else "-" for character in provider)
+    Vault(home.root).put(name, given.strip())
+    return f"secret:{name}"
 
 
 def checked_zone(name: str) -> str:

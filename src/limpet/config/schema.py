@@ -159,11 +159,17 @@ class BudgetSettings(Struct, frozen=True):
 
 
 class ExecSettings(Struct, frozen=True):
-    """Limits of one command: MB of memory, processes, bytes of output kept."""
+    """Limits of one command: MB of memory, processes, bytes of output kept.
+
+    `network` is what a sandboxed command sees: nothing, the hosts of `egress` through a proxy, or everything.
+    `secrets` are variables (to secret references) that every command is given, and can read.
+    """
 
     memory_mb: Count = 2048
     processes: Count = 256
     output: Count = 8_388_608
+    network: Literal["none", "allow-list", "open"] = "none"
+    secrets: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class SandboxSettings(Struct, frozen=True):
@@ -232,6 +238,23 @@ class NetSettings(Struct, frozen=True):
     allow_hosts: tuple[str, ...] = ()
     deny_hosts: tuple[str, ...] = ()
     proxy: str = ""
+
+
+class EgressSecret(Struct, frozen=True):
+    """`secret` is a reference; its value is put into requests to `hosts`, and only there."""
+
+    secret: str = ""
+    hosts: tuple[str, ...] = ()
+
+
+class EgressSettings(Struct, frozen=True):
+    """What commands reach with `tools.exec.network` = `allow-list`: `hosts` (`name`, `*.domain`, with `:port`).
+
+    `secrets` are by the variable in which a command finds a stand-in for the value; their hosts are reached too.
+    """
+
+    hosts: tuple[str, ...] = ()
+    secrets: dict[str, EgressSecret] = field(default_factory=dict[str, EgressSecret])
 
 
 class StoreSettings(Struct, frozen=True):
@@ -331,6 +354,7 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     mcp: McpSettings = McpSettings()
     net: NetSettings = NetSettings()
+    egress: EgressSettings = EgressSettings()
     store: StoreSettings = StoreSettings()
     undo: UndoSettings = UndoSettings()
     user: UserSettings = UserSettings()

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 
 from limpet.errors import SandboxError
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import FOLDER, NO_NETWORK, Network
+from limpet.sandbox.network import arguments as network_arguments
 
-INIT = "/run/limpet/init.py"
+INIT = f"{FOLDER}/init.py"
 """Where the init script is seen inside."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store")
@@ -77,6 +79,7 @@ def arguments(
     limits: Limits,
     hidden: tuple[str, ...] = (),
     readonly: tuple[str, ...] = (),
+    network: Network = NO_NETWORK,
 ) -> list[str]:
     """The command line up to where the inner one begins. All paths absolute and real.
 
@@ -97,6 +100,7 @@ def arguments(
     argv += ["--ro-bind", os.path.join(os.path.dirname(__file__), "init.py"), INIT]
     if os.geteuid() == 0:
         argv += _masks(_PRIVATE)
+    argv += network_arguments(network)
     argv += ["--bind", workspace, workspace]
     for path in readonly:
         argv += ["--ro-bind-try", path, path]
@@ -104,7 +108,7 @@ def arguments(
     hidden = (*hidden, *(os.path.join(home, name) for name in _HOME_SECRETS))
     argv += _masks(path for path in hidden if path.startswith(workspace.rstrip("/") + "/"))
     argv += ["--chdir", folder, "--clearenv"]
-    for name, value in env.items():
+    for name, value in {**env, **network.env}.items():
         argv += ["--setenv", name, value]
     return argv
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from limpet.errors import SandboxError
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.running import Running
 
 Place = Literal["sandbox", "host"]
@@ -28,6 +29,7 @@ class Job(Struct, frozen=True):
 
     `hidden` are folders beneath the workspace that the sandbox shows empty, `readonly` what there cannot be written.
     `input`: nothing to read, a pipe, or a terminal of its own for input and output.
+    `network` is what it sees of that; on the host a command has all of it.
     """
 
     command: str
@@ -40,6 +42,12 @@ class Job(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
     readonly: tuple[str, ...] = ()
     input: Input = "none"
+    network: Network = NO_NETWORK
+
+    @property
+    def networked(self) -> bool:
+        """Whether it can reach anything beyond this machine."""
+        return self.place == "host" or self.network.kind != "none"
 
 
 class Child(Struct, frozen=True):

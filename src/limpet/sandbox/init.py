@@ -4,10 +4,12 @@ It starts the command, says on the status pipe how the command ended as soon as 
 background child has ended. It kills everything when the life pipe closes: that is how the agent stops a command,
 and what happens when the agent dies. In a sandbox it is process 1, so its own end is the end of all others.
 
-    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE TERMINAL COMMAND     (sizes in bytes, 0 = no limit)
+    init.py STATUS_FD LIFE_FD PLACE MEMORY PROCESSES FILE_SIZE TERMINAL COMMAND [PORT SOCKET]
+                                                                                   (sizes in bytes, 0 = no limit)
 
 TERMINAL is `-`, or `FD:ROWS:COLUMNS` for a command that gets a terminal of its own: it is opened here, inside the
-sandbox, and the end for the agent is sent over the socket FD.
+sandbox, and the end for the agent is sent over the socket FD. With a PORT, connections to it on the sandbox's loopback
+are forwarded to the Unix socket SOCKET (`door.py` beside it).
 
 Lines on the status pipe: `exit CODE`, `left PID COMMAND` for each child still running, `ready`; `limit NAME` before
 everything is killed because a limit was passed. CODE is 128 + signal for a command that a signal ended.
@@ -189,6 +191,14 @@ def report(status: int, code: int, *, alone: bool) -> None:
     os.write(status, (lines + "ready\n").encode("utf-8", "replace"))
 
 
+def open_door(port: int, path: str) -> Callable[[], None]:
+    """Listen, before the command can want to connect; what forwards, to be started when it has been forked."""
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    door = __import__("door")
+    listener = door.listen(port)
+    return lambda: door.serve(listener, path)
+
+
 def main() -> None:
     status, life = int(sys.argv[1]), int(sys.argv[2])
     alone = sys.argv[3] == "sandbox"
@@ -199,6 +209,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     for fd in (status, life):
         os.set_inheritable(fd, False)
+    forward = open_door(int(sys.argv[9]), sys.argv[10]) if len(sys.argv) > 10 else None
     terminal = open_terminal(sys.argv[7])
     child = start(sys.argv[8], memory=memory, file_size=file_size, terminal=terminal)
     if terminal >= 0:
@@ -207,6 +218,8 @@ def main() -> None:
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)
     start_new_thread(lambda: watch(life, status, alone=alone, memory=memory, count=count), ())
+    if forward:
+        start_new_thread(forward, ())
     while True:
         try:
             pid, code = os.wait()

@@ -35,5 +35,5 @@ def holding(*, sandboxed: bool, cgroup: int = 0) -> tuple[str, ...]:
     else:
         found.append(f"memory: RLIMIT_AS only ({sys.platform} has no /proc to watch)")
         found.append("processes: not limited")
-    found.append("network: none" if sandboxed else "network: not limited")
+    found.append("network: none but what tools.exec.network opens" if sandboxed else "network: not limited")
     return tuple(found)

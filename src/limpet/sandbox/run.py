@@ -16,6 +16,7 @@ from limpet.errors import SandboxError
 from limpet.sandbox import bubblewrap, cgroup
 from limpet.sandbox.command import COLUMNS, ROWS, Child, Command, Finished, Job, Place
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import init_arguments
 from limpet.sandbox.probe import SandboxReport, examine
 from limpet.sandbox.running import Pipes, Running
 
@@ -111,6 +112,7 @@ class Sandbox:
             limits=job.limits,
             hidden=hidden,
             readonly=job.readonly,
+            network=job.network,
         )
         return [*argv, *python, bubblewrap.INIT]
 
@@ -128,4 +130,5 @@ def _inner(job: Job, pipes: Pipes, *, watch_memory: bool) -> list[str]:
     limits, status, life = job.limits, pipes.status[1], pipes.life[0]
     numbers = (limits.memory if watch_memory else 0, limits.processes, limits.file_size)
     terminal = f"{pipes.terminal[1].fileno()}:{ROWS}:{COLUMNS}" if pipes.terminal else "-"
-    return [str(value) for value in (status, life, job.place, *numbers, terminal)] + [job.command]
+    door = init_arguments(job.network) if job.place == "sandbox" else []
+    return [*(str(value) for value in (status, life, job.place, *numbers, terminal)), job.command, *door]

@@ -36,17 +36,18 @@ def builtin(
     `tiny` tells them in the shortest words, for small windows, and leaves out those that these can do without.
     """
     keeper = processes or Processes(sandbox)
+    how = settings or ExecSettings()
     tools = (
         *(() if tiny else (apply_patch,)),
         delete_path,
         edit_file,
-        make_exec(sandbox, settings or ExecSettings(), processes=keeper),
+        make_exec(sandbox, how, processes=keeper),
         find_files,
         *(() if tiny else (goal,)),
         grep,
         list_dir,
         *_pictures(images),
-        *(() if tiny else (plan, make_process(keeper))),
+        *(() if tiny else (plan, make_process(keeper, networked=how.network.kind != "none"))),
         read_file,
         *_conversations(sessions),
         *_internet(web, search or SearchSettings()),

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from limpet.errors import ToolError
 from limpet.sandbox.bubblewrap import search_path
 from limpet.sandbox.limits import Limits
+from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
@@ -55,11 +56,15 @@ _NON_INTERACTIVE = {
 
 
 class ExecSettings(Struct, frozen=True):
-    """How commands run. `encoding` decodes output that is not UTF-8 (such as `cp936`); `env` is added as it is."""
+    """How commands run. `encoding` decodes output that is not UTF-8 (such as `cp936`); `env` is added as it is.
+
+    `network` is what they see of it in the sandbox.
+    """
 
     limits: Limits = Limits()
     encoding: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    network: Network = NO_NETWORK
 
 
 def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
@@ -68,10 +73,14 @@ def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
 
 
 def make_exec(sandbox: Sandbox, settings: ExecSettings, *, processes: Processes | None = None) -> FunctionTool:
-    """The tool `exec` on `sandbox`; what goes on in the background is kept in `processes`."""
-    keeper = processes or Processes(sandbox)
+    """The tool `exec` on `sandbox`; what goes on in the background is kept in `processes`.
 
-    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.")
+    With a network, commands can carry words out, and bring strangers' in.
+    """
+    keeper = processes or Processes(sandbox)
+    networked = settings.network.kind != "none"
+
+    @tool(effect="unsafe", whole=("command",), brief="Run a shell command.", sends=networked)
     async def exec(
         context: ToolContext,
         command: str,
@@ -82,8 +91,8 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings, *, processes: Processes 
         input: Annotated[bool, "takes input from the tool process"] = False,
         pty: Annotated[bool, "in a terminal"] = False,
     ) -> ToolResult:
-        """Run a shell command (sh) in the workspace; no input, no network in the sandbox; long output is cut in
-        the middle and kept whole in a file."""
+        """Run a shell command (sh) in the workspace; no input, no network in the sandbox but to hosts the owner
+        allowed; long output is cut in the middle and kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         job = structs.replace(job, input="terminal" if pty else "pipe" if input else "none")
         patience = _patience(keeper, context, job, wait=wait)
@@ -97,7 +106,8 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings, *, processes: Processes 
         finally:
             if not settled:
                 await keeper.give_up(process)
-        return await _result(process, finished, context=context)
+        result = await _result(process, finished, context=context)
+        return structs.replace(result, trust="external") if job.networked else result
 
     return exec
 
@@ -178,6 +188,7 @@ def _job(
         place="host" if sandbox.report.kind == "none" else place,
         hidden=(os.path.join(workspace, STATE),),
         readonly=present(workspace),
+        network=settings.network,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Literal
 
+from msgspec import structs
+
 from limpet.errors import PolicyError, ToolError
 from limpet.store.processes import ProcessRow
 from limpet.toolkit.schema import FunctionTool, exact_plan, tool
@@ -38,10 +40,15 @@ END = "eof"
 """The key that ends the input: ctrl-d on a terminal."""
 
 
-def make_process(processes: Processes) -> FunctionTool:
+def make_process(processes: Processes, *, networked: bool = False) -> FunctionTool:
     """The tool `process` over what `exec` has started."""
 
-    @tool(effect="idempotent", whole=("text", "keys"), brief="Commands in the background: poll, write, kill.")
+    @tool(
+        effect="idempotent",
+        whole=("text", "keys"),
+        brief="Commands in the background: poll, write, kill.",
+        sends=networked,
+    )
     async def process(
         context: ToolContext,
         action: Literal["list", "poll", "log", "write", "kill"],
@@ -62,7 +69,7 @@ def make_process(processes: Processes) -> FunctionTool:
         if not 0 <= wait <= LONGEST_WAIT:
             raise ToolError(f"wait is 0 to {LONGEST_WAIT} seconds")
         if action == "log":
-            return await _log(found, context, offset=offset, limit=limit)
+            return _whose(await _log(found, context, offset=offset, limit=limit), found)
         if action == "kill":
             await processes.kill(found)
         elif action == "write":
@@ -71,9 +78,14 @@ def make_process(processes: Processes) -> FunctionTool:
             await _settled(found, wait)
         result = await _news(found, context)
         await processes.told(found)
-        return result
+        return _whose(result, found)
 
     return process
+
+
+def _whose(result: ToolResult, one: Process) -> ToolResult:
+    """What a command that reaches the network prints may be strangers' words."""
+    return structs.replace(result, trust="external") if one.job.networked else result
 
 
 def _list(found: list[Process]) -> ToolResult:

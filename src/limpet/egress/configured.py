@@ -1,0 +1,29 @@
+"""What the configuration says of the proxy, in the words of this unit: secrets resolved, hosts checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from limpet.config.paths import Home
+from limpet.config.schema import EgressSettings
+from limpet.config.secrets import resolve
+from limpet.egress.grants import Grant, grant
+from limpet.egress.hosts import parse_all
+from limpet.egress.proxy import Egress
+from limpet.errors import ConfigError
+from limpet.net.guard import Guard
+
+
+def egress_of(settings: EgressSettings, home: Home, environ: Mapping[str, str], *, guard: Guard) -> Egress:
+    """The proxy of one process, to be entered. Raises `ConfigError` that names the setting."""
+    grants: list[Grant] = []
+    for variable, one in settings.secrets.items():
+        where = f"egress.secrets.{variable}"
+        if not one.hosts:
+            raise ConfigError(
+                f"{where}.hosts is empty, so nobody gets the secret.", hint="Name its hosts, or remove it."
+            )
+        value = resolve(one.secret, key=f"{where}.secret", root=home.root, environ=environ)
+        grants.append(grant(variable, value, parse_all(one.hosts, setting=f"{where}.hosts")))
+    hosts = parse_all(settings.hosts, setting="egress.hosts")
+    return Egress(hosts, tuple(grants), guard=guard, folder=home.run)
