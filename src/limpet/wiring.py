@@ -233,6 +233,7 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
         sliding=settings.context.mode == "sliding",
         refresh_when_cold=settings.prompt.refresh_when_cold,
         keeping=keeping(settings, home),
+        approval=round(settings.approvals.minutes * 60_000),
     )
 
 

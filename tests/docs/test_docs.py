@@ -114,6 +114,7 @@ def test_the_readme_is_short_and_names_its_commands() -> None:
 def test_the_docs_name_only_commands_that_exist() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     known = {*COMMANDS, "chat", "agent", "sessions", "context", "models", "usage", "media", "replay", "eval", "mcp"}
+    known |= {"approvals", "policy"}
     assert set(re.findall(r"`(?:\.venv/bin/)?limpet ([a-z]+)", text)) <= known
 
 

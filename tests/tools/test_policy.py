@@ -18,7 +18,8 @@ NO_SANDBOX = Sandbox(enabled=False)
 def decide(sandbox, name, **arguments):
     policy: Policy = BuiltinPolicy(sandbox)
     one = next(tool for tool in builtin(sandbox=sandbox) if tool.name == name)
-    return policy.decide(one, one.bind(json.dumps(arguments), workspace="/w"))
+    verdict = policy.decide(one, one.bind(json.dumps(arguments), workspace="/w"))
+    return verdict.decision, verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -150,10 +151,9 @@ def test_unknown_unsafe_tools_ask():
         return text_result("")
 
     policy = BuiltinPolicy(NO_SANDBOX)
-    assert policy.decide(launch, launch.bind("{}", workspace="/w"))[0] == "ask"
-    assert BuiltinPolicy(NO_SANDBOX, trusted=frozenset({"launch"})).decide(launch, launch.bind("{}", workspace="/w"))[
-        0
-    ] == ("allow")
+    bound = launch.bind("{}", workspace="/w")
+    assert policy.decide(launch, bound).decision == "ask"
+    assert BuiltinPolicy(NO_SANDBOX, trusted=frozenset({"launch"})).decide(launch, bound).decision == "allow"
 
 
 def test_names_that_merely_look_like_credentials():

@@ -17,7 +17,7 @@ from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
 from limpet.tools.protected import is_protected
 from limpet.types.entry import ToolResultEntry, UserEntry
-from limpet.types.ports import BoundCall, Decision, Policy, Tool
+from limpet.types.ports import EVERYWHERE, BoundCall, Decision, Policy, Scope, Tool, Verdict
 
 WHY = "strangers' words are in this conversation, and"
 
@@ -30,8 +30,16 @@ class TaintPolicy:
         self._log = log
         self._workspace = os.path.realpath(workspace)
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        decision, reason = self._policy.decide(tool, call)
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        verdict = self._policy.decide(tool, call, scope)
+        if "taint" in verdict.even:
+            return verdict
+        decision, reason = self._decide(tool, call, (verdict.decision, verdict.reason))
+        changed = decision != verdict.decision
+        return Verdict(decision, reason, rule="taint", place=verdict.place) if changed else verdict
+
+    def _decide(self, tool: Tool, call: BoundCall, before: tuple[Decision, str]) -> tuple[Decision, str]:
+        decision, reason = before
         if decision != "allow" or not self._log.tainted:
             return decision, reason
         if tool.spec.name.startswith(PREFIX) and tool.effect == "unsafe":

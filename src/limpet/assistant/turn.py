@@ -10,20 +10,22 @@ from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
 from limpet.assistant import flush
+from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.reduce import Place
+from limpet.assistant.scope import ScopedPolicy
 from limpet.assistant.services import Services
 from limpet.assistant.taint import TaintPolicy
 from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
-from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
+from limpet.errors import ContextOverflowError, ModelError, TurnStopped, TurnWaits, UserError
 from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.message import Sampling
-from limpet.types.ports import Model, ToolContext, View
+from limpet.types.ports import Approvals, Model, ToolContext, View
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent
 
@@ -38,8 +40,8 @@ class Run(Struct, frozen=True):
     attempt: int = 1
 
 
-async def run(turn: Run, control: Control) -> TurnEnded:
-    """Run a begun turn to its end, which is in the log and the outbox when this returns.
+async def run(turn: Run, control: Control) -> TurnEnded | None:
+    """Run a begun turn to its end, which is in the log and the outbox when this returns; None: it waits for its owner.
 
     Raises `LeaseLostError` and `StoreError`; the turn then stays as the log has it, for whoever comes next.
     """
@@ -49,7 +51,8 @@ async def run(turn: Run, control: Control) -> TurnEnded:
     if turn.attempt > 1:
         await flush.catch_up(services, turn.log)
     try:
-        await loop.run(_loop(turn, journal, control))
+        if not await _work(_loop(turn, journal, control), journal):
+            return None
         ended = _ended(turn, "done", text=journal.last)
     except TurnStopped:
         shown = "".join(control.shown)
@@ -63,6 +66,17 @@ async def run(turn: Run, control: Control) -> TurnEnded:
         ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
     services.emit(ended)
     return ended
+
+
+async def _work(work: Loop, journal: TurnJournal) -> bool:
+    """Run the loop to its end; False: to where nothing can be done before the owner has decided."""
+    while True:
+        try:
+            await loop.run(work)
+            return True
+        except TurnWaits as waits:
+            if await journal.wait(waits.approvals):
+                return False
 
 
 def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
@@ -87,8 +101,14 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         model=turn.model,
         execution=Execution(
             services.tools,
-            policy=TaintPolicy(services.policy, turn.log, workspace=services.workspace),
-            context=tool_context(services, session=session, profile=profile, log=turn.log),
+            policy=TaintPolicy(ScopedPolicy(turn.log, turn.writer, services), turn.log, workspace=services.workspace),
+            context=tool_context(
+                services,
+                session=session,
+                profile=profile,
+                log=turn.log,
+                approvals=TurnApprovals(services, turn.writer),
+            ),
             journal=journal,
             locks=services.locks,
             clock=services.clock,
@@ -101,7 +121,14 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     )
 
 
-def tool_context(services: Services, *, session: str, profile: Profile, log: Log | None = None) -> ToolContext:
+def tool_context(
+    services: Services,
+    *,
+    session: str,
+    profile: Profile,
+    log: Log | None = None,
+    approvals: Approvals | None = None,
+) -> ToolContext:
     """What the tools of a turn may use; the execution of each call makes its own of it."""
 
     async def starting(intent: FileIntent) -> None:
@@ -114,7 +141,7 @@ def tool_context(services: Services, *, session: str, profile: Profile, log: Log
         result_limit=result_limit(profile.window),
         blobs=services.blobs,
         redactor=services.redactor,
-        approvals=services.approvals,
+        approvals=approvals or Unasked(),
         starting=starting,
         progress=lambda line: None,
         seen=log.seen if log else {},

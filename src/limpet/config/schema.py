@@ -193,6 +193,12 @@ class ToolSettings(Struct, frozen=True):
     web: WebSettings = WebSettings()
 
 
+class ApprovalSettings(Struct, frozen=True):
+    """After so many minutes without an answer it is no."""
+
+    minutes: Amount = 60.0
+
+
 class ServerSettings(Struct, frozen=True):
     """One MCP server: a program (`command`, `args`) that is started, or an address (`url`) that is asked.
 
@@ -329,6 +335,7 @@ class Settings(Struct, frozen=True):
     budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     mcp: McpSettings = McpSettings()
     net: NetSettings = NetSettings()
     store: StoreSettings = StoreSettings()

@@ -116,10 +116,16 @@ def forget_traces(connection: Connection, session: str) -> None:
     connection.execute("DELETE FROM traces WHERE session = ?", (session,))
 
 
+def forget_approvals(connection: Connection, session: str) -> None:
+    """Approved plans hold what was said as well."""
+    connection.execute("DELETE FROM approvals WHERE session = ?", (session,))
+
+
 def delete(connection: Connection, session: str) -> None:
     """Delete a session with its entries, turns and traces. What it cost stays in `usage`."""
-    for table, column in (("entries", "session"), ("turns", "session"), ("traces", "session"), ("sessions", "id")):
-        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))
+    for table in ("entries", "turns", "traces", "approvals"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
 
 def drop_blobs(connection: Connection, blobs: Iterable[str]) -> list[str]:

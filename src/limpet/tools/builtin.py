@@ -6,6 +6,7 @@ from limpet.net.client import Web
 from limpet.sandbox.run import Sandbox
 from limpet.toolkit.schema import FunctionTool
 from limpet.tools.aims import goal, plan
+from limpet.tools.ask import ask
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
 from limpet.tools.files_read import read_file
@@ -32,6 +33,7 @@ def builtin(
     `tiny` tells them in the shortest words, for small windows, and leaves out those that these can do without.
     """
     tools = (
+        *(() if tiny else (ask,)),
         delete_path,
         edit_file,
         make_exec(sandbox, settings or ExecSettings()),
