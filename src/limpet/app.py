@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("limpet.cli.models_command:models", "List, test and choose models; short names; the embedded model."),
     "media": ("limpet.cli.media_command:media", "Recordings to text, text to speech, descriptions to pictures."),
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
+    "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
     "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
     "eval": ("limpet.cli.replay_command:eval_command", "Replay a folder of recorded turns; a regression suite."),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,8 @@ from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
+from limpet.tools.profiles import missing_in, offered
+from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
 from limpet.types.ports import Clock, Emit, ImageMaker, Sessions, Tool
@@ -87,7 +89,7 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    Those of `servers` follow the built-in ones, and are not for small windows.
+    Those of `servers` follow the built-in ones, and are not for small windows. Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -98,8 +100,10 @@ class Toolbox(Sequence[Tool]):
         web: Web | None = None,
         extras: ToolExtras = PLAIN,
         servers: Servers | None = None,
+        profiles: Collection[schema.ProfileName] = (),
     ) -> None:
         self._servers = servers
+        self._profiles = profiles
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
@@ -113,8 +117,8 @@ class Toolbox(Sequence[Tool]):
             web=web,
             search=extras.search,
         )
-        self.full = make(sessions=extras.sessions)
-        self._tiny = make(tiny=True)
+        self.full = self._offered(make(sessions=extras.sessions))
+        self._tiny = self._offered(make(tiny=True))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
@@ -124,7 +128,10 @@ class Toolbox(Sequence[Tool]):
 
     @property
     def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *(self._servers.tools if self._servers else ()))
+        return (*self.full, *self._offered(self._servers.tools if self._servers else ()))
+
+    def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+        return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))
 
     def __len__(self) -> int:
         return len(self._all)
@@ -174,6 +181,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             web=_web(stack, settings.net),
             extras=_extras(settings, home, studio, sessions=elsewhere),
             servers=servers,
+            profiles=offered(settings.policy, entrance.agent),
         )
         yield Services(
             agent=entrance.agent,
@@ -187,7 +195,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools,
-            policy=servers.policy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
+            policy=_policy(sandbox, servers, settings.policy),
             approvals=entrance.approvals,
             redactor=redactor,
             blobs=blobs,
@@ -213,6 +221,11 @@ def _prompting(
         conversation=entrance.conversation,
         emit=entrance.emit,
     )
+
+
+def _policy(sandbox: Sandbox, servers: Servers | None, settings: schema.PolicySettings) -> RulePolicy:
+    builtin_rules = BuiltinPolicy(sandbox)
+    return RulePolicy(servers.policy(builtin_rules) if servers else builtin_rules, settings)
 
 
 def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sandbox:

@@ -94,6 +94,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
     tables = ("providers.<name>.headers", "models.aliases", "sessions.links")
+    tables += ("policy.agents", "policy.channels", "policy.senders")
     tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers")
     assert {**real, **dict.fromkeys(tables, "{}")} == defaults
 

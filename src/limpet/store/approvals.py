@@ -84,6 +84,12 @@ def of_call(connection: Connection, turn: str, wanted: Wanted) -> Approval | Non
     return rows[0] if rows else None
 
 
+def calls_of(connection: Connection, session: str) -> set[str]:
+    """The names of the calls of a session that somebody was asked about."""
+    rows = connection.execute("SELECT DISTINCT call FROM approvals WHERE session = ?", (session,))
+    return {name for (name,) in convert(rows.fetchall(), list[tuple[str]])}
+
+
 def grant_of(connection: Connection, agent: str, plan: str) -> Approval | None:
     """The `always` that covers exactly the plan with this hash, for one agent."""
     rows = _select(connection, "agent = ? AND hash = ? AND outcome = 'always' AND revoked = 0 LIMIT 1", (agent, plan))

@@ -148,6 +148,8 @@ class _Reading:
 
     def _redirect(self, node: Node) -> None:
         operator = next((child.type for child in node.children if not child.is_named), "")
+        if not node.children[-1].is_named:  # `>&-` closes
+            return
         target = _word(node.children[-1])
         if operator in _READING:
             self.reads.append(target.text)
