@@ -128,9 +128,13 @@ class TurnJournal:
         turn, now = self.writer.turn, self.services.clock.now()
         if self.services.store.read(lambda connection: turns.stop_requested(connection, turn)):
             raise TurnStopped("Stopped.")
-        return await self.services.store.write(
+        waits = await self.services.store.write(
             lambda connection: commits.wait(connection, self.writer, approvals, now=now)
         )
+        if waits:
+            self._undo.over()
+            self.services.nudges.send()
+        return waits
 
     async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
         rows = self._rows()

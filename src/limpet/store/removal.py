@@ -168,4 +168,10 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         f" AND turn NOT IN ({running})",
         (before,),
     )
+    count += connection.changes()
+    connection.execute(
+        "DELETE FROM approvals WHERE at < ? AND (outcome NOT IN ('', 'always') OR revoked > 0)"
+        f" AND turn NOT IN ({running})",
+        (before,),
+    )
     return count + connection.changes()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -111,7 +110,7 @@ def _command(rule: RuleSettings, facts: Facts) -> Match:
 
 def _begins(words: Sequence[Word], prefix: str, *, exact: bool) -> bool:
     """Whether a command begins with the words of `prefix`; not `exact`: in whatever folder the program lies."""
-    wanted = shlex.split(prefix)
+    wanted = prefix.split()
     first = words[: len(wanted)]
     texts = [word.text for word in first]
     if exact and not all(word.literal for word in first):

@@ -76,10 +76,10 @@ def _parser() -> Parser | None:
         return None
 
 
-_STRANGE_SPACE = re.compile(r"[^\S \t\n]")
-_GLUED = re.compile(r"\S\\\n\S")
-_PLAIN_EXPANSION = re.compile(r"\$\{\w+\}")
-_GLOB = re.compile(r"(?<!\\)[*?\[{~]")
+_STRANGE_SPACE = r"[^\S \t\n]"
+_GLUED = r"\S\\\n\S"
+_PLAIN_EXPANSION = r"\$\{\w+\}"
+_GLOB = r"(?<!\\)[*?\[{~]"
 _OBSTACLES = {
     "command_substitution": "it runs a command inside a word",
     "process_substitution": "it runs a command in the place of a file",
@@ -110,7 +110,7 @@ class _Reading:
         if depth > _DEEPEST:
             self._object("it has scripts within scripts within scripts")
             return
-        if _STRANGE_SPACE.search(text) or _GLUED.search(text):
+        if re.search(_STRANGE_SPACE, text) or re.search(_GLUED, text):
             self._object("it is laid out in a way that shells read differently")
         root = self._parser.parse(text.encode("utf-8", "replace")).root_node
         if root.has_error:
@@ -125,7 +125,7 @@ class _Reading:
         kind = node.type
         if kind in _OBSTACLES:
             self._object(_OBSTACLES[kind])
-        elif kind == "expansion" and not _PLAIN_EXPANSION.fullmatch(_text(node)):
+        elif kind == "expansion" and not re.fullmatch(_PLAIN_EXPANSION, _text(node)):
             self._object("it computes a word")
         elif kind in ("command", "declaration_command", "unset_command", "test_command"):
             self._command(node, depth)
@@ -273,7 +273,7 @@ def _word(node: Node) -> Word:
     text = _text(node)
     match node.type:
         case "word" | "number" | "variable_name" | "test_operator":
-            return Word(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL), not _GLOB.search(text))
+            return Word(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL), not re.search(_GLOB, text))
         case "raw_string":
             return Word(text[1:-1])
         case "string":
