@@ -10,16 +10,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from limpet.assistant.approvals import decide
 from limpet.assistant.conversation import Conversation
 from limpet.config.schema import PolicySettings
+from limpet.errors import InputError
 from limpet.sandbox.run import Sandbox
+from limpet.store.approvals import open_under
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
 from limpet.tools.danger import danger
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.rules import RulePolicy
 from limpet.types.approval import Approval, Reply, Word
+from limpet.types.envelope import Address, Inbound
 from tests.assistant.room import KEY, Nobody, home, said
+from tests.assistant.test_approvals import AskForActs, Stage, acts, state
 
 SANDBOX = Sandbox(enabled=False)
 """None, so that every command that runs does so on this machine, in the workspace of the test."""
@@ -114,3 +119,35 @@ def test_c67_yes_to_it_runs_it_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["tool --format json", "rm -f one.txt", "python3 manage.py format"])
 def test_c67_benign_ones_are_no_disk_wipe(command: str) -> None:
     assert danger(command) == ""
+
+
+def test_c67_a_time_out_is_a_no_and_the_turn_ends_cleanly(tmp_path: Path) -> None:
+    async def main() -> None:
+        stage = Stage(tmp_path, [acts("X"), "all done"])
+        await stage.visit(Person(None), "go")
+        stage.clock.advance(3_601)
+        assert await stage.visit(Nobody()) == ["all done"]
+        assert stage.world.done == []
+        assert await stage.read(state) == [("done", 1)]
+
+    asyncio.run(main())
+
+
+def test_c67_a_chat_decides_only_by_its_owner(tmp_path: Path) -> None:
+    """What a button in a chat will call: the owner there may decide, nobody else."""
+    here = Address("chat", account="bot", chat="1")
+
+    async def main() -> None:
+        stage = Stage(tmp_path, [acts("X"), "all done"])
+        async with home(tmp_path, stage.model, tools=stage.world.tools()) as (services, _):
+            services = replace(services, policy=AskForActs(), approvals=Person(None))
+            conversation = Conversation(services, KEY)
+            await conversation.send(Inbound(here, event="1", text="go", sender="ann"))
+            (waiting,) = services.store.read(lambda connection: open_under(connection, KEY, now=0))
+            with pytest.raises(InputError, match="Only the owner"):
+                await decide(services, waiting.id, Reply("once"), who="chat:bot:mallory")
+            await decide(services, waiting.id, Reply("once"), who="chat:bot:ann")
+            await conversation.recover()
+        assert stage.world.done == ["X"]
+
+    asyncio.run(main())
