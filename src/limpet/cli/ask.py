@@ -56,7 +56,7 @@ def _shown(wanted: Wanted) -> str:
 def _prompt(wanted: Wanted) -> str:
     if wanted.kind == "question":
         return "Your answer (Ctrl-D: later): "
-    return "Allow it? [y]es once, [a]lways exactly this, [N]o, Ctrl-D later: "
+    return "Allow it? [y/N], a: always exactly this, Ctrl-D: later "
 
 
 def can_ask() -> bool:
