@@ -26,7 +26,7 @@ from limpet.session.log import Log
 from limpet.types.content import Text, ToolCall
 from limpet.types.entry import AssistantEntry, Entry, Payload, ToolResultEntry, UserEntry
 from limpet.types.message import AssistantMessage, Producer, UserMessage
-from limpet.types.ports import BoundCall, Decision, Tool
+from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, Verdict
 from limpet.types.tool import Effect, ToolResult, ToolSpec
 
 VERSION = "v1.2.1"
@@ -178,15 +178,15 @@ class SuiteTool:
 class Allow:
     """Implements `Policy`: everything, so that what is asked is asked by the taint rule."""
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        return "allow", ""
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return Verdict("allow")
 
 
 def limpet(log: Log, heard: Heard, call: Call) -> bool:
     """The rule as the agent applies it."""
     tool = SuiteTool(call)
-    decision, _ = TaintPolicy(Allow(), log, turn="t", workspace="/nowhere").decide(tool, tool)  # type: ignore[arg-type]
-    return decision == "ask"
+    rule = TaintPolicy(Allow(), log, turn="t", workspace="/nowhere")
+    return rule.decide(tool, tool).decision == "ask"  # type: ignore[arg-type]
 
 
 def _addresses_only(log: Log, heard: Heard, call: Call) -> bool:

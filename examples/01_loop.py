@@ -16,7 +16,7 @@ from limpet.testing.memory import MemorySession
 from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.testing.trace import Trace
 from limpet.toolkit.schema import tool
-from limpet.types.ports import BoundCall, Decision, Tool, ToolContext
+from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, ToolContext, Verdict
 from limpet.types.tool import ToolResult, text_result
 
 
@@ -29,8 +29,8 @@ async def tide(context: ToolContext, place: Annotated[str, "name of a harbour"])
 class AllowAll:
     """A policy that never asks."""
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        return "allow", ""
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return Verdict("allow")
 
 
 async def main() -> None:

@@ -18,6 +18,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
     "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),
+    "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
+    "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
     "eval": ("limpet.cli.replay_command:eval_command", "Replay a folder of recorded turns; a regression suite."),
     **cli.COMMANDS,

@@ -33,6 +33,7 @@ LimpetError
 ├── LeaseError                stop: the session belongs to somebody else now
 │   ├── LeaseHeldError        … a living process has it: hand it your message instead
 │   └── LeaseLostError        … our epoch is over: nothing of ours is written any more
+├── TurnWaits                 the owner has to decide first: end without an outcome, go on when he has
 └── TurnStopped               the owner said stop; the log is valid               exit 130
 """
 
@@ -225,6 +226,14 @@ class LeaseHeldError(LeaseError):
 
 class LeaseLostError(LeaseError):
     pass
+
+
+class TurnWaits(LimpetError):
+    """`approvals` are the ids of what waits for the owner's word."""
+
+    def __init__(self, approvals: tuple[str, ...]) -> None:
+        super().__init__("The owner has to decide first.")
+        self.approvals = approvals
 
 
 class TurnStopped(LimpetError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -54,6 +54,8 @@ from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
+from limpet.tools.profiles import missing_in, offered
+from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
 from limpet.types.ports import Clock, Emit, ImageMaker, Sessions, Tool
@@ -94,7 +96,7 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    Those of `servers` follow the built-in ones, and are not for small windows.
+    Those of `servers` follow the built-in ones, and are not for small windows. Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -105,8 +107,10 @@ class Toolbox(Sequence[Tool]):
         web: Web | None = None,
         extras: ToolExtras = PLAIN,
         servers: Servers | None = None,
+        profiles: Collection[schema.ProfileName] = (),
     ) -> None:
         self._servers = servers
+        self._profiles = profiles
         limits = CommandLimits(
             memory=settings.exec.memory_mb * 1_000_000,
             processes=settings.exec.processes,
@@ -121,8 +125,8 @@ class Toolbox(Sequence[Tool]):
             search=extras.search,
             processes=extras.processes,
         )
-        self.full = make(sessions=extras.sessions)
-        self._tiny = make(tiny=True)
+        self.full = self._offered(make(sessions=extras.sessions))
+        self._tiny = self._offered(make(tiny=True))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
@@ -132,7 +136,10 @@ class Toolbox(Sequence[Tool]):
 
     @property
     def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *(self._servers.tools if self._servers else ()))
+        return (*self.full, *self._offered(self._servers.tools if self._servers else ()))
+
+    def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+        return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))
 
     def __len__(self) -> int:
         return len(self._all)
@@ -176,16 +183,15 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         tools = Toolbox(
             sandbox,
             settings.tools,
             web=_web(stack, settings.net),
-            extras=structs.replace(
-                await _extras(stack, settings, home, studio=studio, sessions=elsewhere, sandbox=sandbox),
-                processes=processes,
-            ),
+            extras=structs.replace(extras, processes=processes, sessions=elsewhere),
             servers=servers,
+            profiles=offered(settings.policy, entrance.agent),
         )
         yield Services(
             agent=entrance.agent,
@@ -199,7 +205,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools,
-            policy=servers.policy(BuiltinPolicy(sandbox)) if servers else BuiltinPolicy(sandbox),
+            policy=_policy(sandbox, servers, settings.policy),
             approvals=entrance.approvals,
             redactor=redactor,
             blobs=blobs,
@@ -228,6 +234,11 @@ def _prompting(
     )
 
 
+def _policy(sandbox: Sandbox, servers: Servers | None, settings: schema.PolicySettings) -> RulePolicy:
+    builtin_rules = BuiltinPolicy(sandbox)
+    return RulePolicy(servers.policy(builtin_rules) if servers else builtin_rules, settings)
+
+
 def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sandbox:
     sandbox = Sandbox(hidden=(str(home.root),), enabled=settings.tools.sandbox.mode == "auto")
     stack.push_async_callback(sandbox.close)
@@ -254,6 +265,7 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
         sliding=settings.context.mode == "sliding",
         refresh_when_cold=settings.prompt.refresh_when_cold,
         keeping=keeping(settings, home),
+        approval=round(settings.approvals.minutes * 60_000),
     )
 
 
@@ -378,7 +390,6 @@ async def _extras(
     home: Home,
     *,
     studio: Studio,
-    sessions: Sessions,
     sandbox: Sandbox,
 ) -> ToolExtras:
     search = settings.tools.web.search
@@ -386,7 +397,6 @@ async def _extras(
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),
-        sessions=sessions,
         env=tuple(
             (name, resolve(one, key=f"tools.exec.secrets.{name}", root=home.root, environ=os.environ))
             for name, one in settings.tools.exec.secrets.items()

@@ -16,12 +16,12 @@ from limpet.testing.scripted import ScriptedModel, Step
 from limpet.testing.trace import Trace
 from limpet.types.content import Text
 from limpet.types.message import ToolMessage
-from limpet.types.ports import BoundCall, Decision, Policy, Tool
+from limpet.types.ports import EVERYWHERE, BoundCall, Policy, Scope, Tool, Verdict
 
 
 class Allow:
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        return "allow", ""
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return Verdict("allow")
 
 
 class Table:

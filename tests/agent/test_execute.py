@@ -15,7 +15,7 @@ from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.testing.scripted import SCRIPTED, Answer, call
 from limpet.toolkit.schema import tool
 from limpet.types.message import AssistantMessage
-from limpet.types.ports import BoundCall, Decision, Tool, ToolContext
+from limpet.types.ports import EVERYWHERE, BoundCall, Decision, Scope, Tool, ToolContext, Verdict
 from limpet.types.tool import FileIntent, ToolResult, text_result
 from tests.agent.parts import Table
 
@@ -103,8 +103,8 @@ def test_unknown_tools_bad_arguments_and_exceptions_are_results() -> None:
 @pytest.mark.parametrize(("decision", "said"), [("deny", "Not allowed: no"), ("ask", "Not approved by the owner: no")])
 def test_what_policy_refuses_is_not_run(decision: Decision, said: str) -> None:
     class No:
-        def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-            return decision, "no"
+        def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+            return Verdict(decision, "no")
 
     recorder = Recorder()
     table = Table(ask({"name": "a"}), [recorder.make()], policy=No())

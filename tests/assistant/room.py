@@ -26,10 +26,11 @@ from limpet.store.owner import Owner
 from limpet.testing.clock import FakeClock
 from limpet.testing.trace import Trace
 from limpet.toolkit.schema import tool
+from limpet.types.approval import Approval, Reply
 from limpet.types.entry import Note, PromptEntry, Section
 from limpet.types.envelope import Address, Inbound, InboxRow
 from limpet.types.ids import new_id
-from limpet.types.ports import BoundCall, Decision, Model, Tool, ToolContext
+from limpet.types.ports import EVERYWHERE, BoundCall, Model, Scope, Tool, ToolContext, Verdict
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent, ToolResult, text_result
 from limpet.undo.copies import Copies
@@ -83,13 +84,15 @@ class PlainPrompting:
 
 
 class Allow:
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        return "allow", ""
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return Verdict("allow")
 
 
 class Nobody:
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        return False
+    can_ask = False
+
+    async def ask(self, approval: Approval) -> Reply | None:
+        return None
 
 
 class NoSecrets:

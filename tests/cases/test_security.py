@@ -135,9 +135,9 @@ def test_c63_without_a_sandbox_every_command_is_asked_for():
     sandbox = Sandbox(enabled=False)
     tool = make_exec(sandbox, ExecSettings())
     bound = tool.bind('{"command":"cat leak/s.txt"}', workspace="/w")
-    decision, reason = BuiltinPolicy(sandbox).decide(tool, bound)
-    assert decision == "ask"
-    assert "cannot be isolated" in reason
+    verdict = BuiltinPolicy(sandbox).decide(tool, bound)
+    assert verdict.decision == "ask"
+    assert "cannot be isolated" in verdict.reason
 
 
 SECRETS = {

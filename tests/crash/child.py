@@ -3,7 +3,7 @@
 Steps are counted over everything that changes the world: before and after each commit, each request to the model and
 each part shown. At step KILL_AT the process kills itself with SIGKILL; one that gets to its end prints their number.
 With -1 it also starts a helper process, and writes its pid to helper.pid. At SIGUSR1 it drops its owner lock, as no
-real process can.
+real process can. With WORD (`once`, `deny`) set, acts need an approval, and a person who is there says that.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 from limpet.assistant.conversation import Conversation
@@ -24,10 +25,11 @@ from limpet.llm.http import Http
 from limpet.llm.wire.anthropic import Anthropic
 from limpet.store.driver import StoreSettings
 from limpet.store.owner import Owner
+from limpet.types.approval import Approval, Reply
 from limpet.types.envelope import OutboxRow
 from limpet.types.event import ModelEvent
 from limpet.types.message import Request
-from limpet.types.ports import Model
+from limpet.types.ports import EVERYWHERE, BoundCall, Model, Scope, Tool, Verdict
 from limpet.types.profile import Profile
 from tests.assistant.room import HERE, KEY, Ledger, home, said
 
@@ -66,6 +68,27 @@ class SteppedModel:
         await self._inner.close()
 
 
+class AskForActs:
+    """A policy that asks for what acts on the world."""
+
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return Verdict("ask", "it acts") if tool.effect == "unsafe" else Verdict("allow")
+
+
+class Person:
+    """Says the word of the environment variable WORD to whatever it is asked; that it is asked is a step."""
+
+    can_ask = True
+
+    def __init__(self, word: str, steps: Steps) -> None:
+        self._word = word
+        self._steps = steps
+
+    async def ask(self, approval: Approval) -> Reply | None:
+        self._steps("before asking")
+        return Reply("once" if self._word == "once" else "deny")
+
+
 async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> None:
     steps = Steps(kill_at)
     if kill_at < 0:
@@ -89,6 +112,8 @@ async def main(folder: Path, url: str, kill_at: int, event: str, text: str) -> N
         steps("after show")
 
     async with home(folder, model, tools=ledger.tools(), store=StoreSettings(probe=steps)) as (services, _):
+        if word := os.environ.get("WORD"):
+            services = replace(services, policy=AskForActs(), approvals=Person(word, steps))
         signal.signal(signal.SIGUSR1, lambda *_: drop_lock(services.owner))
         talk = Conversation(services, KEY)
         await talk.recover()

@@ -95,7 +95,9 @@ def test_who_may_run_unasked_is_the_owners_word(tmp_path: Path) -> None:
     found, _ = together(tmp_path, specs, tools)
     policy = ServerPolicy(BuiltinPolicy(Sandbox()))
     allowed = [
-        tool.spec.name for tool in found if policy.decide(tool, tool.bind("{}", workspace=str(tmp_path)))[0] == "allow"
+        tool.spec.name
+        for tool in found
+        if policy.decide(tool, tool.bind("{}", workspace=str(tmp_path))).decision == "allow"
     ]
     assert allowed == ["mcp_all_change", "mcp_all_echo", "mcp_all_look", "mcp_hint_look", "mcp_some_echo"]
     assert [tool.effect for tool in found if tool.server == "hint"] == ["unsafe", "unsafe", "pure"]

@@ -18,7 +18,8 @@ NO_SANDBOX = Sandbox(enabled=False)
 def decide(sandbox, name, **arguments):
     policy: Policy = BuiltinPolicy(sandbox)
     one = next(tool for tool in builtin(sandbox=sandbox) if tool.name == name)
-    return policy.decide(one, one.bind(json.dumps(arguments), workspace="/w"))
+    verdict = policy.decide(one, one.bind(json.dumps(arguments), workspace="/w"))
+    return verdict.decision, verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,19 @@ def decide(sandbox, name, **arguments):
         "if true; then rm -rf x; fi",
         "{ rm -rf x; }",
         "nice -n 5 mkfs.ext4 disk",
+        "r\\\nm -rf x",
+        "echo 'rm -rf x' | sh",
+        "sh <<EOF\nrm -rf x\nEOF",
+        "bash <<< 'rm -rf x'",
+        "eval 'rm -rf x'",
+        "'rm' -rf x",
+        'r"m" -rf x',
+        "FILE=~/.ssh/id_rsa; cat $FILE",
+        "cat < .env",
+        "env -S 'rm -rf x'",
+        "find . -exec env rm -rf {} +",
+        "limpet approvals approve abc",
+        "python3 -m limpet config set policy.profile full",
     ],
 )
 def test_dangerous_commands_always_ask(command):
@@ -150,10 +164,9 @@ def test_unknown_unsafe_tools_ask():
         return text_result("")
 
     policy = BuiltinPolicy(NO_SANDBOX)
-    assert policy.decide(launch, launch.bind("{}", workspace="/w"))[0] == "ask"
-    assert BuiltinPolicy(NO_SANDBOX, trusted=frozenset({"launch"})).decide(launch, launch.bind("{}", workspace="/w"))[
-        0
-    ] == ("allow")
+    bound = launch.bind("{}", workspace="/w")
+    assert policy.decide(launch, bound).decision == "ask"
+    assert BuiltinPolicy(NO_SANDBOX, trusted=frozenset({"launch"})).decide(launch, bound).decision == "allow"
 
 
 def test_names_that_merely_look_like_credentials():

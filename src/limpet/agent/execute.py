@@ -17,7 +17,8 @@ from typing import NamedTuple
 from msgspec import structs
 
 from limpet.agent.guard import LoopGuard
-from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError
+from limpet.agent.plans import wanted
+from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError, TurnWaits
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
@@ -81,10 +82,15 @@ class Execution:
         self._locks = locks
         self._clock = clock
         self._emit = emit
+        self._waiting: list[str] = []
         self.guard = LoopGuard()
 
     async def batch(self, calls: Sequence[PendingCall]) -> bool:
-        """Give every call its one result; whether one of them ends the turn."""
+        """Give every call its one result; whether one of them ends the turn.
+
+        Raises `TurnWaits` when all that can be done is done and calls are left that the owner has to decide on.
+        """
+        self._waiting.clear()
         ends = False
         for wave in self._waves(calls):
             try:
@@ -92,6 +98,8 @@ class Execution:
                     tasks = [group.create_task(self.one(call)) for call in wave]
             except* LimpetError as failures:
                 raise _first(failures) from None
+            if self._waiting:
+                raise TurnWaits(tuple(self._waiting))
             ends = ends or any(task.result() for task in tasks)
         return ends
 
@@ -107,11 +115,15 @@ class Execution:
         return [wave for wave in waves if wave]
 
     async def one(self, call: PendingCall) -> bool:
-        """Give one call its result; whether it ends the turn."""
+        """Give one call its result, unless it has to wait for the owner; whether it ends the turn."""
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
         beside = Beside([], [])
-        result = self._redacted(self.guard.seen(call.call, await self._outcome(call, beside)))
+        try:
+            result = self._redacted(self.guard.seen(call.call, await self._outcome(call, beside)))
+        except TurnWaits as waits:
+            self._waiting += waits.approvals
+            return False
         duration = round((self._clock.monotonic() - began) * 1000)
         result = structs.replace(result, details=structs.replace(result.details, duration=duration))
         await self._journal.result(call, result, records=beside.records, posts=beside.posts)
@@ -129,12 +141,12 @@ class Execution:
             known = self._known_outcome(call, tool)
             if known is not None:
                 return known
-            await self._allow(tool, bound)
+            await self._allow(call, tool, bound)
             async with self._locks.holding(bound.writes):
                 return await self._run(call, tool, bound, beside=beside)
         except ToolError as error:
             return text_result(error.present(), is_error=True)
-        except (LeaseError, StoreError):
+        except (LeaseError, StoreError, TurnWaits):
             raise
         except Exception as error:
             log.exception("tool %s failed", call.call.name)
@@ -166,15 +178,17 @@ class Execution:
             return text_result(UNKNOWN_OUTCOME + report(call.intent), is_error=True)
         return text_result(UNKNOWN_OUTCOME, is_error=True)
 
-    async def _allow(self, tool: Tool, bound: BoundCall) -> None:
-        """Ask policy, and the owner where policy says so. Raises `PolicyError` on no."""
-        decision, reason = self._policy.decide(tool, bound)
-        if decision == "deny":
-            raise PolicyError(f"Not allowed: {reason}")
-        if decision == "ask":
-            plan = self._context.redactor.redact(bound.plan())
-            if not await self._context.approvals.ask(tool=tool.spec.name, plan=plan, reason=reason):
-                raise PolicyError(f"Not approved by the owner: {reason}")
+    async def _allow(self, call: PendingCall, tool: Tool, bound: BoundCall) -> None:
+        """Ask policy, and the owner where policy says so. Raises `PolicyError` on no, `TurnWaits` before any word."""
+        verdict = self._policy.decide(tool, bound)
+        if verdict.decision == "deny":
+            raise PolicyError(f"Not allowed: {verdict.reason}")
+        if verdict.decision == "ask":
+            ruling = await self._context.approvals.ask(
+                wanted(call.name, tool, bound, verdict=verdict, context=self._context)
+            )
+            if not ruling.allowed:
+                raise PolicyError(f"{ruling.text or 'Not approved by the owner'}: {verdict.reason}")
 
     async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, beside: Beside) -> ToolResult:
         async def starting(intent: FileIntent | None) -> None:

@@ -11,7 +11,7 @@ from limpet.assistant.services import Services
 from limpet.assistant.weigh import is_cold
 from limpet.errors import LimpetError
 from limpet.session.log import Log
-from limpet.store import commits, entries, inbox, sessions, turns
+from limpet.store import approvals, commits, entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -90,6 +90,9 @@ def _begin(connection: Connection, writer: TurnWriter, told: tuple[Sequence[Payl
     """Resume the turn that a dead process left, or begin with what waits in the inbox."""
     lease, (before, trust) = writer.lease, told
     found = turns.live(connection, lease.session)
+    if found is not None and is_waiting(connection, found, now=now):
+        sessions.release(connection, lease)
+        return Claim(lease, idle=True)
     if found is not None:
         resumed = TurnWriter(lease=lease, turn=found.id, key=writer.key, render=writer.render)
         commits.resume(connection, resumed, before, now=now, trust=trust)
@@ -101,6 +104,13 @@ def _begin(connection: Connection, writer: TurnWriter, told: tuple[Sequence[Payl
     if not made:
         sessions.release(connection, lease)
     return Claim(lease, made=writer.turn if made else "", idle=not made)
+
+
+def is_waiting(connection: Connection, turn: TurnRow, *, now: int) -> bool:
+    """Whether a turn can only go on after its owner has decided something."""
+    if turn.state != "waiting" or turn.stop_requested:
+        return False
+    return not approvals.is_ready(connection, turn.id, now=now)
 
 
 def _over(services: Services, key: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from limpet.assistant import commands_aims as aims
+from limpet.assistant import commands_approvals as approvals
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_tree as tree
@@ -117,7 +118,18 @@ COMMANDS = {
         Command(
             name="label", summary="name this place, to come back to", usage="[text]", run=tree.label, needs_lease=True
         ),
-        Command(name="stop", summary="stop what I am doing now", run=look.stop),
+        Command(name="stop", summary="stop what I am doing now", run=look.stop, decides=True),
+        Command(
+            name="approve",
+            summary="yes to what waits for your word, this once or always",
+            usage="[id] [always]",
+            run=approvals.approve,
+            decides=True,
+        ),
+        Command(name="deny", summary="no to what waits for your word", usage="[id]", run=approvals.deny, decides=True),
+        Command(
+            name="answer", summary="answer what I asked you", usage="[id] text", run=approvals.answer, decides=True
+        ),
         Command(name="context", summary="what the next request holds, in tokens", run=look.show_context),
         Command(
             name="model",

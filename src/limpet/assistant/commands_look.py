@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from limpet.assistant import asking
 from limpet.assistant.orders import Order, Talk
 from limpet.assistant.services import Keeping
 from limpet.llm.cache_marks import takes_marks
@@ -13,6 +14,7 @@ from limpet.session.log import Log
 from limpet.session.room import room_of
 from limpet.store import entries, sessions, spending, turns
 from limpet.store import usage as usage_rows
+from limpet.store.turns import TurnRow
 from limpet.types.entry import PromptEntry
 from limpet.types.profile import Profile
 from limpet.types.usage import Usage
@@ -36,7 +38,7 @@ async def status(order: Order) -> str:
             *lines,
             f"id: {live.id}",
             f"entries: {count}",
-            f"turn: {'working' if turn else 'idle'}",
+            f"turn: {_doing(turn)}",
             f"used: {_used(conversation, live.id)}",
             f"kept: {_kept(services.rules.keeping)}",
         ]
@@ -121,6 +123,12 @@ async def usage(order: Order) -> str:
     return "\n".join(["In the last 24 hours:", *lines]) if lines else "Nothing was used yet."
 
 
+def _doing(turn: TurnRow | None) -> str:
+    if turn is None:
+        return "idle"
+    return "waiting for your word" if turn.state == "waiting" else "working"
+
+
 def _used(conversation: Talk, session: str) -> str:
     """What one conversation has used so far."""
     store = conversation.services.store
@@ -137,8 +145,6 @@ def _tokens(used: Usage, *, estimated: bool) -> str:
 
 async def stop(order: Order) -> str:
     conversation = order.conversation
-    key = conversation.key
-    found = await conversation.services.store.write(lambda connection: turns.request_stop(connection, key))
+    found = await asking.stop(conversation.services, conversation.key)
     conversation.stop()
-    conversation.services.nudges.send()
     return "Stopped." if found else "There is nothing to stop."

@@ -12,8 +12,8 @@ from functools import partial
 from msgspec import structs
 
 from limpet.agent.queue import Control
-from limpet.assistant import commands, recover, turn
-from limpet.assistant.claim import Claim, StaleLogError, claim
+from limpet.assistant import asking, commands, recover, turn
+from limpet.assistant.claim import Claim, StaleLogError, claim, is_waiting
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
 from limpet.errors import InputError, LeaseHeldError, LeaseLostError
@@ -21,7 +21,7 @@ from limpet.llm.tokens import estimate
 from limpet.llm.unicode import clean
 from limpet.session.aims import Aims
 from limpet.session.log import Log
-from limpet.store import entries, inbox, sessions, turns
+from limpet.store import approvals, entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -75,6 +75,8 @@ class Conversation:
         )
         if new and (command := commands.find(inbound.text)) and not command.needs_lease:
             await commands.answer(self, row, command)
+            if command.decides:
+                await self.recover()
         return await self.attend(row.id)
 
     async def _check_room(self, text: str) -> None:
@@ -90,7 +92,10 @@ class Conversation:
             )
 
     async def attend(self, row: int) -> InboxRow:
-        """Work, or wait for who works, until the event `row` is done or refused."""
+        """Work, or wait for who works, until the event `row` is done or refused.
+
+        Given back as it is when nothing can be done before the owner decides something, and nobody does that here.
+        """
         told = False
         while True:
             found = self.services.store.read(lambda connection: inbox.find(connection, row))
@@ -98,6 +103,10 @@ class Conversation:
             if found.state in ("done", "refused"):
                 return found
             if not await self.work_once():
+                if self._is_waiting():
+                    if not await asking.ask_next(self.services, self.key):
+                        return found
+                    continue
                 if not told:
                     self.services.emit(Notice(WAITING))
                 told = True
@@ -105,6 +114,8 @@ class Conversation:
 
     async def work_once(self) -> bool:
         """Do the next thing there is to do under this key; False when there is nothing, or another process does it."""
+        if self._is_waiting():
+            return False
         model = await self.services.models.get(self.model_reference())
         try:
             claimed = await claim(self.services, self.key, model, log=self.log, writer=self._writer)
@@ -131,7 +142,9 @@ class Conversation:
     async def recover(self) -> None:
         """Finish what a dead process left running under this key, before anything new."""
         live = self.services.store.read(self._live_turn)
-        while live is not None and await self.work_once():
+        while live is not None and (
+            await self.work_once() or (self._is_waiting() and await asking.ask_next(self.services, self.key))
+        ):
             live = self.services.store.read(self._live_turn)
 
     def stop(self) -> None:
@@ -165,6 +178,16 @@ class Conversation:
         live = self.services.store.read(lambda connection: sessions.live(connection, self.key))
         return live.model if live else ""
 
+    def _is_waiting(self) -> bool:
+        """Whether the turn under this key can only go on after its owner has decided something."""
+        now = self.services.clock.now()
+
+        def look(connection: Connection) -> bool:
+            live = self._live_turn(connection)
+            return live is not None and is_waiting(connection, live, now=now)
+
+        return self.services.store.read(look)
+
     def _live_turn(self, connection: Connection) -> TurnRow | None:
         live = sessions.live(connection, self.key)
         return turns.live(connection, live.id) if live else None
@@ -184,9 +207,10 @@ class Conversation:
         return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
 
     async def _resume(self, lease: Lease, found: TurnRow) -> None:
-        notice = recover.verdict(found, now=self.services.clock.now())
+        decided = self.services.store.read(lambda connection: approvals.last_decided(connection, found.id))
+        notice = recover.verdict(found, now=self.services.clock.now(), decided=decided)
         if not notice:
-            await self.run_begun(lease, found.id, attempt=found.attempts + 1)
+            await self.run_begun(lease, found.id, attempt=found.attempts + (found.state == "running"))
             return
         journal = TurnJournal(self.services, self._writer(lease, found.id), self.log())
         given_up = found.attempts >= recover.MAX_ATTEMPTS

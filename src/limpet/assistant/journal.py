@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
 from limpet.assistant.turn_undo import TurnUndo
+from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.store import commits, inbox, sessions, usage
+from limpet.store import commits, inbox, sessions, turns, usage
 from limpet.store.commits import End, TurnWriter
 from limpet.store.outbox import Part, PartKind
 from limpet.store.sql import Connection
@@ -117,6 +118,23 @@ class TurnJournal:
         made = await store.write(lambda connection: commits.absorb(connection, self.writer, now=now))
         self.log.extend(made)
         return len(made)
+
+    async def wait(self, approvals: Sequence[str]) -> bool:
+        """Give the session back until the owner has settled one of `approvals`; False when he has meanwhile.
+
+        Raises `TurnStopped` when he said stop.
+        """
+        await self._undo.finish()
+        turn, now = self.writer.turn, self.services.clock.now()
+        if self.services.store.read(lambda connection: turns.stop_requested(connection, turn)):
+            raise TurnStopped("Stopped.")
+        waits = await self.services.store.write(
+            lambda connection: commits.wait(connection, self.writer, approvals, now=now)
+        )
+        if waits:
+            self._undo.over()
+            self.services.nudges.send()
+        return waits
 
     async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
         rows = self._rows()

@@ -44,6 +44,7 @@ class Command(Struct, frozen=True):
     """`run` does it and gives the reply; None when the reply comes on its own (a turn).
 
     `needs_lease`: it waits for its place in the inbox; with `looks_alone` not when it comes without arguments.
+    `decides`: what waits for the owner may go on after it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Command(Struct, frozen=True):
     usage: str = ""
     needs_lease: bool = False
     looks_alone: bool = False
+    decides: bool = False
 
 
 def parse(text: str) -> tuple[str, str] | None:

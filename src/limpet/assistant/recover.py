@@ -23,9 +23,14 @@ OUTDATED = (
 )
 
 
-def verdict(turn: TurnRow, *, now: int) -> str:
-    """Empty when the turn is to be resumed; else the notice with which it ends."""
+def verdict(turn: TurnRow, *, now: int, decided: int = 0) -> str:
+    """Empty when the turn is to be resumed; else the notice with which it ends.
+
+    One that waited for its owner is as old as what he `decided` last (UTC ms).
+    """
+    if turn.state == "waiting":
+        return ""
     if turn.attempts >= MAX_ATTEMPTS:
         return CRASHED
-    age = now - turn.started
+    age = now - max(turn.started, decided)
     return OUTDATED.format(minutes=age // 60_000) if age > TOO_OLD else ""

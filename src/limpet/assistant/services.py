@@ -20,7 +20,7 @@ from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
-from limpet.types.ports import Approvals, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
+from limpet.types.ports import Asker, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
 from limpet.undo.keeper import Keeper
 
@@ -125,13 +125,14 @@ class Rules(Struct, frozen=True):
     """The owner's rules for conversations: when they begin anew by themselves (`resets`), how long things are kept.
 
     `sliding`: a full window drops the oldest turns instead of summarising them. `refresh_when_cold`: changed files make
-    a new prompt once the provider's cache has expired.
+    a new prompt once the provider's cache has expired. `approval`: milliseconds after which an unanswered one is a no.
     """
 
     resets: Resets = no_resets
     keeping: Keeping = FOR_EVER
     sliding: bool = False
     refresh_when_cold: bool = False
+    approval: int = 3_600_000
 
 
 class Appointed(Struct, frozen=True):
@@ -158,7 +159,7 @@ class Services:
     weights: Weights
     tools: Sequence[Tool]
     policy: Policy
-    approvals: Approvals
+    approvals: Asker
     redactor: Redactor
     blobs: Blobs
     limits: Limits

@@ -18,7 +18,7 @@ from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
 from limpet.tools.protected import is_protected
 from limpet.types.entry import AssistantEntry, ToolResultEntry, UserEntry
-from limpet.types.ports import BoundCall, Decision, Policy, Tool
+from limpet.types.ports import EVERYWHERE, BoundCall, Policy, Scope, Tool, Verdict
 
 WHY = "strangers' words are in this conversation, and"
 WAY_BACK = "/trust says whose they are, /trust once lets a turn pass."
@@ -37,12 +37,13 @@ class TaintPolicy:
         self._workspace = os.path.realpath(workspace)
         self._found: dict[str, Found] = {}
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        decision, reason = self._policy.decide(tool, call)
-        if decision != "allow" or not self._log.tainted or (self._turn and self._log.vouched == self._turn):
-            return decision, reason
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        verdict = self._policy.decide(tool, call, scope)
+        vouched = self._turn and self._log.vouched == self._turn
+        if verdict.decision != "allow" or not self._log.tainted or vouched or "taint" in verdict.even:
+            return verdict
         found = self._objection(tool, call)
-        return ("ask", f"{WHY} {found}. {WAY_BACK}") if found else (decision, reason)
+        return Verdict("ask", f"{WHY} {found}. {WAY_BACK}", rule="taint", place=verdict.place) if found else verdict
 
     def _objection(self, tool: Tool, call: BoundCall) -> str:
         for path in call.writes:

@@ -12,13 +12,15 @@ from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
 from limpet.assistant import flush
+from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.reduce import Place
+from limpet.assistant.scope import ScopedPolicy
 from limpet.assistant.services import Services
 from limpet.assistant.taint import TaintPolicy
 from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
-from limpet.errors import ContextOverflowError, ModelError, TurnStopped, UserError
+from limpet.errors import ContextOverflowError, ModelError, TurnStopped, TurnWaits, UserError
 from limpet.llm.purposes import purpose_of, sampling_for
 from limpet.prompt.snapshot import tier_for
 from limpet.session.log import Log
@@ -26,7 +28,7 @@ from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.message import Sampling
-from limpet.types.ports import Model, ToolContext, View
+from limpet.types.ports import Approvals, Model, ToolContext, View
 from limpet.types.profile import Profile
 from limpet.types.tool import FileIntent
 
@@ -41,8 +43,8 @@ class Run(Struct, frozen=True):
     attempt: int = 1
 
 
-async def run(turn: Run, control: Control) -> TurnEnded:
-    """Run a begun turn to its end, which is in the log and the outbox when this returns.
+async def run(turn: Run, control: Control) -> TurnEnded | None:
+    """Run a begun turn to its end, which is in the log and the outbox when this returns; None: it waits for its owner.
 
     Raises `LeaseLostError` and `StoreError`; the turn then stays as the log has it, for whoever comes next.
     """
@@ -52,7 +54,8 @@ async def run(turn: Run, control: Control) -> TurnEnded:
     if turn.attempt > 1:
         await flush.catch_up(services, turn.log)
     try:
-        await loop.run(_loop(turn, journal, control))
+        if not await _work(_loop(turn, journal, control), journal):
+            return None
         ended = _ended(turn, "done", text=journal.last)
     except TurnStopped:
         if services.commands is not None:
@@ -68,6 +71,17 @@ async def run(turn: Run, control: Control) -> TurnEnded:
         ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
     services.emit(ended)
     return ended
+
+
+async def _work(work: Loop, journal: TurnJournal) -> bool:
+    """Run the loop to its end; False: to where nothing can be done before the owner has decided."""
+    while True:
+        try:
+            await loop.run(work)
+            return True
+        except TurnWaits as waits:
+            if await journal.wait(waits.approvals):
+                return False
 
 
 def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
@@ -92,9 +106,21 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         model=turn.model,
         execution=Execution(
             services.tools,
-            policy=TaintPolicy(services.policy, turn.log, turn=turn.writer.turn, workspace=services.workspace),
+            policy=TaintPolicy(
+                ScopedPolicy(turn.log, turn.writer, services),
+                turn.log,
+                turn=turn.writer.turn,
+                workspace=services.workspace,
+            ),
             context=replace(
-                tool_context(services, session=session, profile=profile, log=turn.log), turn=turn.writer.turn
+                tool_context(
+                    services,
+                    session=session,
+                    profile=profile,
+                    log=turn.log,
+                    approvals=TurnApprovals(services, turn.writer),
+                ),
+                turn=turn.writer.turn,
             ),
             journal=journal,
             locks=services.locks,
@@ -108,7 +134,14 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     )
 
 
-def tool_context(services: Services, *, session: str, profile: Profile, log: Log | None = None) -> ToolContext:
+def tool_context(
+    services: Services,
+    *,
+    session: str,
+    profile: Profile,
+    log: Log | None = None,
+    approvals: Approvals | None = None,
+) -> ToolContext:
     """What the tools of a turn may use; the execution of each call makes its own of it."""
 
     async def starting(intent: FileIntent | None) -> None:
@@ -121,7 +154,7 @@ def tool_context(services: Services, *, session: str, profile: Profile, log: Log
         result_limit=result_limit(profile.window),
         blobs=services.blobs,
         redactor=services.redactor,
-        approvals=services.approvals,
+        approvals=approvals or Unasked(),
         starting=starting,
         progress=lambda line: None,
         seen=log.seen if log else {},

@@ -1,41 +1,62 @@
-"""Asking the owner on the terminal whether exactly this may be done."""
+"""Asking the owner on the terminal whether exactly this may be done, or what the agent wants to know."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 
 from limpet.cli.terminal import printable, say, wrapped
+from limpet.errors import TurnStopped
+from limpet.types.approval import Approval, Reply, Wanted, Word
+
+WORDS: dict[str, Word] = {"y": "once", "yes": "once", "a": "always", "always": "always"}
 
 
 class TerminalApprovals:
-    """Implements the `Approvals` port: a question on the terminal, one at a time; anything but yes is no.
+    """Implements the port `Asker`: a question on the terminal. Ctrl-D leaves it open, Ctrl-C stops the turn."""
 
-    Ctrl-C is no as well, and stops the turn as it does anywhere else.
-    """
+    can_ask = True
 
-    def __init__(self) -> None:
-        self._one = asyncio.Lock()
-
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        async with self._one:
-            return await self._ask(tool, plan, reason)
-
-    async def _ask(self, tool: str, plan: str, reason: str) -> bool:
+    async def ask(self, approval: Approval) -> Reply | None:
         from prompt_toolkit import PromptSession  # 0.3 s, only when there is something to ask
 
-        say(f"\n{wrapped(f'{tool} wants to run:')}\n{wrapped(plan, indent='  ')}\n{wrapped(f'({reason})')}", error=True)
+        wanted = approval.wanted
+        say(f"\n{_shown(wanted)}", error=True)
         session: PromptSession[str] = PromptSession()
         try:
-            # Its own handler of SIGINT would take ours away.
-            answer = await session.prompt_async("Allow it this once? [y/N] ", handle_sigint=False)
+            while True:
+                # Its own handler of SIGINT would take ours away.
+                typed = await session.prompt_async(_prompt(wanted), handle_sigint=False)
+                if reply := reply_of(wanted, printable(typed).strip()):
+                    return reply
         except EOFError:
-            return False
+            return None
         except KeyboardInterrupt:
-            signal.raise_signal(signal.SIGINT)
-            return False
-        return printable(answer).strip().lower() in ("y", "yes")
+            raise TurnStopped("Stopped.") from None
+
+
+def reply_of(wanted: Wanted, typed: str) -> Reply | None:
+    """What was typed; None when it is no answer. To a call anything but yes is no."""
+    if wanted.kind == "call":
+        return Reply(WORDS.get(typed.lower(), "deny"))
+    if typed.isdecimal() and 0 < int(typed) <= len(wanted.choices):
+        return Reply("answer", wanted.choices[int(typed) - 1])
+    if not typed or (wanted.only_choices and typed not in wanted.choices):
+        return None
+    return Reply("answer", typed)
+
+
+def _shown(wanted: Wanted) -> str:
+    if wanted.kind == "question":
+        choices = [wrapped(f"{number}. {choice}", indent="  ") for number, choice in enumerate(wanted.choices, 1)]
+        return "\n".join([wrapped(wanted.plan), *choices])
+    who = wrapped(f"{wanted.tool} wants to run:")
+    return "\n".join([who, wrapped(wanted.plan, indent="  "), wrapped(f"({wanted.reason})")])
+
+
+def _prompt(wanted: Wanted) -> str:
+    if wanted.kind == "question":
+        return "Your answer (Ctrl-D: later): "
+    return "Allow it? [y/N], a: always exactly this, Ctrl-D: later "
 
 
 def can_ask() -> bool:

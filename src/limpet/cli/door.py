@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from limpet.assistant.services import Services
 from limpet.cli.group import Invocation, load
-from limpet.types.ports import Approvals, Emit
+from limpet.types.approval import Approval, Reply
+from limpet.types.ports import Asker, Emit
 
 
 class Entrance(Struct, frozen=True):
@@ -22,7 +23,7 @@ class Entrance(Struct, frozen=True):
     """
 
     emit: Emit
-    approvals: Approvals
+    approvals: Asker
     model: str = ""
     agent: str = "main"
     conversation: bool = True
@@ -41,10 +42,12 @@ class Opener(Protocol):
 
 
 class Nobody:
-    """Approvals where there is nobody to ask: no, at once."""
+    """Implements the port `Asker` where there is nobody to ask."""
 
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        return False
+    can_ask = False
+
+    async def ask(self, approval: Approval) -> Reply | None:
+        return None
 
 
 def opener(invocation: Invocation) -> Opener:

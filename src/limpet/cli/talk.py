@@ -94,6 +94,8 @@ class Talk:
         await deliver(self.services, self._address, self._show)
 
     def _exit_code(self, row: InboxRow) -> int:
+        if row.state not in ("done", "refused"):
+            return errors.UserError.exit_code  # it waits for the owner's word
         turn = self.services.store.read(lambda connection: turns.find(connection, row.turn)) if row.turn else None
         if turn is None or turn.state == "done":
             return 0

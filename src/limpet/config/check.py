@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from limpet.config.schema import Settings
-from limpet.config.table import Key, Table, dotted, is_table
+from limpet.config.table import Key, Table, dotted, is_list, is_table
 
 
 class Fault(msgspec.Struct, frozen=True):
@@ -74,6 +74,19 @@ def _faults(value: object, kind: Any, key: Key) -> Iterator[Fault]:
             elif name in known:
                 yield from _faults(below, known[name], (*key, name))
         return
+    if is_list(value) and (item := _struct_in_list(kind)):
+        for number, one in enumerate(value, 1):
+            yield from _misfit(one, item, (*key, str(number)))
+        return
+    yield from _misfit(value, kind, key)
+
+
+def _struct_in_list(kind: Any) -> type[msgspec.Struct] | None:
+    """The struct of which a setting holds a list (`[[policy.rules]]`)."""
+    return struct_of(get_args(kind)[0]) if get_origin(kind) is tuple else None
+
+
+def _misfit(value: object, kind: Any, key: Key) -> Iterator[Fault]:
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:

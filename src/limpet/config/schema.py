@@ -199,6 +199,52 @@ class ToolSettings(Struct, frozen=True):
     web: WebSettings = WebSettings()
 
 
+ProfileName = Literal["minimal", "messaging", "coding", "full"]
+
+
+class RuleSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """One rule of policy: all conditions that it names have to hold. See docs/policy.md for each."""
+
+    decision: Literal["allow", "ask", "deny"]
+    name: str = ""
+    tool: str = "*"
+    argument: dict[str, str] = field(default_factory=dict[str, str])
+    path: str = ""
+    host: str = ""
+    command: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    channel: str = ""
+    sender: str = ""
+    agent: str = ""
+    trust: Literal["", "owner", "peer", "tool", "external"] = ""
+    even: tuple[Literal["danger", "taint"], ...] = ()
+    reason: str = ""
+
+
+class ExecPolicySettings(Struct, frozen=True):
+    """`list`: a command runs only when each simple command in it begins with one of `allow`; else `otherwise`."""
+
+    mode: Literal["open", "list"] = "open"
+    allow: tuple[str, ...] = ()
+    otherwise: Literal["ask", "deny"] = "ask"
+
+
+class PolicySettings(Struct, frozen=True):
+    """What may run unasked. `profile` says which tools there are; for one agent, channel or sender it can be less."""
+
+    profile: ProfileName = "full"
+    agents: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])
+    channels: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])
+    senders: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])
+    exec: ExecPolicySettings = ExecPolicySettings()
+    rules: tuple[RuleSettings, ...] = ()
+
+
+class ApprovalSettings(Struct, frozen=True):
+    """After so many minutes without an answer it is no."""
+
+    minutes: Amount = 60.0
+
+
 class ServerSettings(Struct, frozen=True):
     """One MCP server: a program (`command`, `args`) that is started, or an address (`url`) that is asked.
 
@@ -352,6 +398,8 @@ class Settings(Struct, frozen=True):
     budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])
     tools: ToolSettings = ToolSettings()
+    policy: PolicySettings = PolicySettings()
+    approvals: ApprovalSettings = ApprovalSettings()
     mcp: McpSettings = McpSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()

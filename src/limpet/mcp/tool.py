@@ -11,7 +11,7 @@ from limpet.mcp.results import result_of
 from limpet.mcp.server import Server
 from limpet.toolkit.jsonschema import check_arguments
 from limpet.toolkit.schema import exact_plan
-from limpet.types.ports import BoundCall, Decision, Policy, Tool, ToolContext
+from limpet.types.ports import EVERYWHERE, BoundCall, Policy, Scope, Tool, ToolContext, Verdict
 from limpet.types.tool import Effect, ToolResult, ToolSpec
 
 _DESCRIPTION = 2_000
@@ -78,9 +78,9 @@ class ServerPolicy:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
         if not isinstance(tool, ServerTool):
-            return self._policy.decide(tool, call)
+            return self._policy.decide(tool, call, scope)
         if tool.allowed or tool.effect == "pure":
-            return "allow", ""
-        return "ask", f"the MCP server {tool.server} may change things outside the workspace"
+            return Verdict("allow", rule="mcp")
+        return Verdict("ask", f"the MCP server {tool.server} may change things outside the workspace", rule="mcp")

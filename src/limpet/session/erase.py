@@ -64,6 +64,7 @@ def erase(
     search.compact(connection)
     for name, one in touched.items():
         amount = sum(entry.session == name for entry in found)
+        removal.forget_approvals(connection, name)
         removal.record(connection, one, entries=amount, why=why, now=now)
     gone = removal.drop_blobs(connection, blobs)
     turns = dict.fromkeys(one.turn for one in found if one.turn)

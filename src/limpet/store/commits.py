@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from limpet.store import entries, inbox, outbox, processes, sessions, turns, usage
+from limpet.store import approvals, entries, inbox, outbox, processes, sessions, turns, usage
 from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -64,14 +64,15 @@ def begin(
 def resume(
     connection: Connection, writer: TurnWriter, before: Sequence[Payload], *, now: int, trust: Trust = "owner"
 ) -> None:
-    """Commit 2 of a turn that was interrupted: one more attempt, under the new lease.
+    """Commit 2 of a turn that was interrupted, or waited for its owner: it goes on under the new lease.
 
     Of `before` only a snapshot goes in (another model goes on with the turn): a note would come between calls and
     their results.
     """
     if not sessions.fresh(connection, writer.lease):
         raise sessions.lost(writer.lease)
-    turns.count_attempt(connection, writer.turn)
+    turns.go_on(connection, writer.turn)
+    approvals.let_go(connection, writer.turn)
     for payload in before:
         if isinstance(payload, PromptEntry):
             entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
@@ -166,6 +167,20 @@ def add(connection: Connection, addition: Addition, payloads: Sequence[Payload],
     ]
 
 
+def wait(connection: Connection, writer: TurnWriter, names: Sequence[str], *, now: int) -> bool:
+    """The turn waits for its owner to settle the approvals `names`, and gives its lease back.
+
+    False, and nothing happens, when one of them has been settled meanwhile.
+    """
+    if not sessions.fresh(connection, writer.lease):
+        raise sessions.lost(writer.lease)
+    if not approvals.hold(connection, names, now=now):
+        return False
+    turns.wait(connection, writer.turn)
+    sessions.release(connection, writer.lease)
+    return True
+
+
 class End(Struct, frozen=True):
     """How a turn ends. `answer` is its last one, if it has one, and `records` follow it in the log; `parts` get the key
     of the entry or the turn."""
@@ -202,6 +217,7 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
         if more:
             return made + more, False
     turns.end(connection, turn, state=ending.state, now=now, error=ending.error)
+    approvals.end_turn(connection, turn, now=now)
     inbox.settle_turn(connection, turn)
     sessions.release(connection, lease)
     return made, True

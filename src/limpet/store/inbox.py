@@ -68,6 +68,13 @@ def of_turn(connection: Connection, turn: str) -> list[InboxRow]:
     return [_row(row) for row in rows]
 
 
+def taken_by(connection: Connection, turn: str) -> list[InboxRow]:
+    """The events that a turn has taken, done or not, oldest first."""
+    return [
+        _row(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM inbox WHERE turn = ? ORDER BY id", (turn,))
+    ]
+
+
 def take(connection: Connection, row: int, *, turn: str) -> None:
     """A turn takes a queued event."""
     connection.execute("UPDATE inbox SET state = 'claimed', turn = ? WHERE id = ?", (turn, row))

@@ -219,4 +219,30 @@ MIGRATIONS = (
     CREATE INDEX processes_key ON processes (key, number);
     CREATE INDEX processes_running ON processes (ended) WHERE ended = 0;
     """,
+    """
+    -- what waits for the owner's word, and what that was; `holds`: its turn waits for it
+    CREATE TABLE approvals (
+        id TEXT NOT NULL UNIQUE,
+        session TEXT NOT NULL,
+        key TEXT NOT NULL,
+        turn TEXT NOT NULL,
+        call TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        wanted BLOB NOT NULL,
+        owner TEXT NOT NULL,
+        process TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        holds INTEGER NOT NULL DEFAULT 0,
+        outcome TEXT NOT NULL DEFAULT '',
+        answer TEXT NOT NULL DEFAULT '',
+        by TEXT NOT NULL DEFAULT '',
+        at INTEGER NOT NULL DEFAULT 0,
+        revoked INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX approvals_turn ON approvals (turn, call);
+    CREATE INDEX approvals_grants ON approvals (agent, hash) WHERE outcome = 'always';
+    CREATE INDEX approvals_open ON approvals (key) WHERE outcome = '';
+    """,
 )

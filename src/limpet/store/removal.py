@@ -121,11 +121,17 @@ def forget_commands(connection: Connection, session: str) -> None:
     connection.execute("UPDATE processes SET command = '', tail = '' WHERE session = ?", (session,))
 
 
+def forget_approvals(connection: Connection, session: str) -> None:
+    """Approved plans hold what was said as well."""
+    connection.execute("DELETE FROM approvals WHERE session = ?", (session,))
+
+
 def delete(connection: Connection, session: str) -> None:
     """Delete a session with its entries, turns and traces. What it cost stays in `usage`."""
     connection.execute("DELETE FROM processes WHERE session = ? AND ended", (session,))
-    for table, column in (("entries", "session"), ("turns", "session"), ("traces", "session"), ("sessions", "id")):
-        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (session,))
+    for table in ("entries", "turns", "traces", "approvals"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
 
 def drop_blobs(connection: Connection, blobs: Iterable[str]) -> list[str]:
@@ -171,4 +177,9 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
     )
     count += connection.changes()
     connection.execute("DELETE FROM processes WHERE ended AND told AND ended < ?", (before,))
-    return count
+    connection.execute(
+        "DELETE FROM approvals WHERE at < ? AND (outcome NOT IN ('', 'always') OR revoked > 0)"
+        f" AND turn NOT IN ({running})",
+        (before,),
+    )
+    return count + connection.changes()

@@ -67,8 +67,16 @@ def insert(connection: Connection, turn: str, session: str, *, now: int) -> None
     )
 
 
-def count_attempt(connection: Connection, turn: str) -> None:
-    connection.execute("UPDATE turns SET state = 'running', attempts = attempts + 1 WHERE id = ?", (turn,))
+def go_on(connection: Connection, turn: str) -> None:
+    """The turn runs again; once more than before, unless it only waited for its owner."""
+    connection.execute(
+        "UPDATE turns SET attempts = attempts + (state = 'running'), state = 'running' WHERE id = ?", (turn,)
+    )
+
+
+def wait(connection: Connection, turn: str) -> None:
+    """The turn waits for its owner, and nobody holds its session."""
+    connection.execute("UPDATE turns SET state = 'waiting' WHERE id = ?", (turn,))
 
 
 def end(connection: Connection, turn: str, *, state: TurnState, now: int, error: str = "") -> None:

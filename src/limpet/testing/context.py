@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from limpet.testing.blobs import FolderBlobs
+from limpet.types.approval import Ruling, Wanted
 from limpet.types.ports import Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult
 
@@ -26,9 +27,9 @@ class Recorded:
         if intent is not None:
             self.intents.append(intent)
 
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        self.asked.append(plan)
-        return self._approve
+    async def ask(self, wanted: Wanted) -> Ruling:
+        self.asked.append(wanted.plan)
+        return Ruling(self._approve)
 
     def redact(self, text: str) -> str:
         for name, value in self._secrets.items():

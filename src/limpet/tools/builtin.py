@@ -6,6 +6,7 @@ from limpet.net.client import Web
 from limpet.sandbox.run import Sandbox
 from limpet.toolkit.schema import FunctionTool
 from limpet.tools.aims import goal, plan
+from limpet.tools.ask import ask
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
 from limpet.tools.files_patch import apply_patch
@@ -39,6 +40,7 @@ def builtin(
     how = settings or ExecSettings()
     tools = (
         *(() if tiny else (apply_patch,)),
+        *(() if tiny else (ask,)),
         delete_path,
         edit_file,
         make_exec(sandbox, how, processes=keeper),

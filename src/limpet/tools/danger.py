@@ -1,50 +1,21 @@
 """Commands that always ask, sandbox or not (FEATURES F14).
 
-A net, not a wall: it reads a command roughly the way a shell would and looks at the name and arguments of each
-simple command in it. The wall is the sandbox. What merely looks alike (`tool --format json`) is left alone.
+A net, not a wall: it looks at the name and arguments of each simple command of a script. The wall is the sandbox. What
+merely looks alike (`tool --format json`) is left alone.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-_SPLIT = r"\|\|?|&&?|;|\n|\$\(|`|[(){}]"
-_ASSIGNMENT = r"[A-Za-z_]\w*="
+from limpet.tools import shell
+from limpet.tools.shell import Script, Word
+
+_ROUGHLY = r"\|\|?|&&?|;|\n|\$\(|`|[(){}]"
 _BOMB = r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1"
 _DEVICE = r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*"
-_PREFIXES = frozenset(
-    {
-        "sudo",
-        "doas",
-        "env",
-        "nohup",
-        "nice",
-        "ionice",
-        "time",
-        "timeout",
-        "stdbuf",
-        "setsid",
-        "command",
-        "exec",
-        "builtin",
-        "busybox",
-        "xargs",
-        "then",
-        "else",
-        "do",
-        "if",
-        "while",
-        "until",
-        "!",
-        "watch",
-        "chroot",
-    }
-)
-_PUNCTUATION = frozenset("();<>|&`")
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 _REBUILT = frozenset(
     {
         "node_modules",
@@ -92,90 +63,47 @@ def danger(command: str) -> str:
     """Why the owner is asked before `command` runs; empty when there is no such reason."""
     if re.search(_BOMB, command):
         return "a fork bomb"
-    for words in _simple_commands(command, depth=0):
-        found = _judge(words)
-        if found:
-            return found
-    return ""
+    # A word may be broken over two lines.
+    texts = dict.fromkeys((command, command.replace("\\\n", "")))
+    return next((found for text in texts if (found := _danger(text, depth=0))), "")
 
 
-def _simple_commands(command: str, *, depth: int) -> Iterator[list[str]]:
-    """The words of each simple command, also of those in `sh -c '…'`; redirections stay words."""
-    for part in _parts(command):
-        words = _strip(part)
-        if not words:
-            continue
-        yield words
-        if depth < 3 and (words[0] in _SHELLS or words[0] == "eval"):
-            for text in words[1:]:
-                if " " in text or words[0] == "eval":
-                    yield from _simple_commands(text, depth=depth + 1)
+def _danger(text: str, *, depth: int) -> str:
+    script = shell.read(text)
+    if script.obstacle == shell.NO_GRAMMAR:
+        return script.obstacle
+    commands = [[word.text for word in words] for words in script.commands]
+    if script.obstacle == shell.UNREADABLE:
+        commands += [piece.split() for piece in re.split(_ROUGHLY, text)]
+    reasons = [*(_judge(words) for words in commands if words), *_touched(script)]
+    if depth < 2 and any(_reads_commands(words) for words in script.commands):
+        texts = {word.text for words in script.commands for word in words if " " in word.text}
+        reasons += [_danger(one, depth=depth + 1) for one in (*script.inputs, *texts)]
+    return next(filter(None, reasons), "")
 
 
-def _parts(command: str) -> Iterator[list[str]]:
-    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars="();<>|&`")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    words: list[str] = []
-    try:
-        for word in lexer:
-            if _separates(word):
-                yield words
-                words = []
-            else:
-                words.append(word)
-                if "$(" in word or "`" in word:  # inside double quotes
-                    yield re.sub(_SPLIT, " ", word).split()
-    except ValueError:  # an open quote: split roughly
-        for piece in re.split(_SPLIT, command):
-            yield piece.split()
-        return
-    yield words
+def _touched(script: Script) -> Iterator[str]:
+    """Why the files are a reason to ask that a script reads from and writes to."""
+    if any(re.match(_DEVICE, target) for target in script.writes):
+        yield "it writes to a disk device"
+    for text in (*script.reads, *script.writes, *script.assigned):
+        yield _credentials(text)
 
 
-def _separates(word: str) -> bool:
-    """Whether a new simple command begins after `word`. `>&` does not separate, `<(` does."""
-    if set(word) <= _PUNCTUATION:
-        return bool(set(word) & set("()|;`")) or word in ("&", "&&")
-    return word in ("{", "}")
+def _reads_commands(words: Sequence[Word]) -> bool:
+    """Whether it is a shell that runs what it is given as input."""
+    return shell.name_of(words) in shell.SHELLS and all(word.text.startswith("-") for word in words[1:])
 
 
-def _strip(words: list[str]) -> list[str]:
-    """Without assignments and commands that run another one; the name without its folder."""
-    while words:
-        name = words[0].rsplit("/", 1)[-1].lstrip("$")
-        if re.match(_ASSIGNMENT, words[0]) or not name:
-            words = words[1:]
-        elif name in _PREFIXES:
-            words = _after_prefix(words[1:])
-        else:
-            return [name, *words[1:]]
-    return []
-
-
-def _after_prefix(words: list[str]) -> list[str]:
-    """What a command such as `sudo` or `xargs` runs. Where its options may have values, the first word we know."""
-    plain = 0
-    while plain < len(words) and (
-        words[plain].startswith("-") or words[plain].rstrip("smhd").replace(".", "").isdigit()
-    ):
-        plain += 1
-    if plain:
-        for place in range(plain, len(words)):
-            name = words[place].rsplit("/", 1)[-1]
-            if name in _RULES or name in _SHELLS or name in _PREFIXES or name.startswith("mkfs"):
-                return words[place:]
-    return words[plain:]
+def _credentials(text: str) -> str:
+    found = secret_file(text)
+    return f"it touches {found}, which holds credentials" if found else ""
 
 
 def _judge(words: list[str]) -> str:
-    name, arguments = words[0], words[1:]
-    for place, word in enumerate(words):
-        if word in (">", ">>", ">|") and re.match(_DEVICE, "".join(words[place + 1 : place + 2])):
-            return "it writes to a disk device"
-        found = secret_file(word)
-        if found:
-            return f"it touches {found}, which holds credentials"
+    name, arguments = words[0].rsplit("/", 1)[-1], words[1:]
+    if found := next((one for one in map(_credentials, words) if one), ""):
+        return found
     if name.startswith(("mkfs", "newfs")) or name in (
         "wipefs",
         "fdisk",
@@ -198,7 +126,10 @@ def _remove(arguments: list[str]) -> str:
     deep = "r" in flags.lower() or "--recursive" in arguments or "--no-preserve-root" in arguments
     if not deep:
         return ""
-    for target in (word for word in arguments if not word.startswith("-")):
+    targets = [word for word in arguments if not word.startswith("-")]
+    if not targets:
+        return "it deletes the trees that it is given"
+    for target in targets:
         clean = target.rstrip("/")
         if clean.startswith("./"):
             clean = clean[2:]
@@ -279,6 +210,15 @@ def _gc(rest: list[str]) -> str:
     return "it deletes unreachable history" if any(word.startswith("--prune") for word in rest) else ""
 
 
+def _limpet(arguments: list[str]) -> str:
+    return "it changes what Limpet itself may do" if _OWN & set(arguments) else ""
+
+
+def _python(arguments: list[str]) -> str:
+    return _limpet(arguments) if "limpet" in arguments else ""
+
+
+_OWN = frozenset({"approvals", "config", "mcp", "policy", "secrets", "onboard"})
 Rule = Callable[[list[str]], str]
 
 _GIT: dict[str, Rule] = {
@@ -305,4 +245,7 @@ _RULES: dict[str, Rule] = {
     "telinit": _init,
     "systemctl": _systemctl,
     "git": _git,
+    "limpet": _limpet,
+    "python": _python,
+    "python3": _python,
 }

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from limpet.sandbox.run import Sandbox
-from limpet.toolkit.schema import Bound
 from limpet.tools.danger import danger, secret_file
-from limpet.types.ports import BoundCall, Decision, Tool
+from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, Verdict
 
 _PATH_ARGUMENTS = ("path",)
 
@@ -19,25 +16,27 @@ class BuiltinPolicy:
         self._sandbox = sandbox
         self._trusted = trusted
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        values: Mapping[str, object] = call.values if isinstance(call, Bound) else {}
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        values = call.values
         if tool.spec.name == "exec":
             return self._decide_exec(str(values.get("command", "")), str(values.get("place", "sandbox")))
-        for name in _PATH_ARGUMENTS:
-            found = secret_file(str(values.get(name, "")))
-            if found:
-                return "ask", f"{found} holds credentials"
+        for path in (*(str(values.get(name, "")) for name in _PATH_ARGUMENTS), *call.writes):
+            if found := secret_file(path):
+                return Verdict("ask", f"{found} holds credentials", rule="credentials")
         if tool.effect == "unsafe" and tool.spec.name not in self._trusted:
-            return "ask", f"{tool.spec.name} may change things outside the workspace"
-        return "allow", ""
+            return Verdict("ask", f"{tool.spec.name} may change things outside the workspace", rule="unsafe")
+        return Verdict("allow", rule="default")
 
-    def _decide_exec(self, command: str, place: str) -> tuple[Decision, str]:
+    def _decide_exec(self, command: str, place: str) -> Verdict:
+        report = self._sandbox.report
+        really = "host" if report.kind == "none" else place
         found = danger(command)
         if found:
-            return "ask", found
-        report = self._sandbox.report
+            return Verdict("ask", found, rule="danger", place=really)
         if report.kind == "none":
-            return "ask", f"commands cannot be isolated here: {report.reason}. {report.remedy}"
+            reason = f"commands cannot be isolated here: {report.reason}. {report.remedy}"
+            return Verdict("ask", reason, rule="no sandbox", place=really)
         if place == "host":
-            return "ask", "the command would run outside the sandbox, with the network and the whole machine"
-        return "allow", ""
+            reason = "the command would run outside the sandbox, with the network and the whole machine"
+            return Verdict("ask", reason, rule="host", place=really)
+        return Verdict("allow", rule="default", place=really)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from typing import Annotated, Literal
 
 from msgspec import structs
@@ -13,6 +14,7 @@ from limpet.toolkit.schema import FunctionTool, exact_plan, tool
 from limpet.toolkit.spill import capped
 from limpet.tools.danger import danger
 from limpet.tools.processes import Process, Processes, outcome
+from limpet.types.approval import Wanted
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, ToolResult, text_result
 
@@ -176,8 +178,17 @@ async def _allow(one: Process, context: ToolContext, *, text: str, keys: list[st
     if not reason:
         return
     plan = exact_plan("process", {"write to": one.job.command, "text": text, "keys": keys}, whole=("write to", "text"))
-    if not await context.approvals.ask(tool="process", plan=context.redactor.redact(plan), reason=reason):
-        raise PolicyError(f"Not approved by the owner: {reason}")
+    ruling = await context.approvals.ask(
+        Wanted(
+            call=context.key,
+            tool="process",
+            plan=context.redactor.redact(plan),
+            hash=hashlib.sha256(f"{one.job.place} {context.workspace} {plan}".encode()).hexdigest(),
+            reason=reason,
+        )
+    )
+    if not ruling.allowed:
+        raise PolicyError(f"{ruling.text or 'Not approved by the owner'}: {reason}")
 
 
 def _key(name: str, terminal: bool) -> bytes:

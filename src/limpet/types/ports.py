@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
 from limpet.types.envelope import Post, Trust
@@ -126,10 +127,26 @@ class Journal(Protocol):
 
 
 class Approvals(Protocol):
-    """Called by tool execution when policy says ask; provided by the terminal, chats and the page."""
+    """Called by tool execution when policy says ask, and by the tool `ask`; provided by `assistant`."""
 
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        """Whether the owner allows exactly `plan`. False at once where there is nobody to ask."""
+    async def ask(self, wanted: Wanted) -> Ruling:
+        """What the owner says to exactly this; no at once where there is nobody to ask.
+
+        Raises `TurnWaits` while nobody has decided: the call has no result yet and is made again later.
+        """
+        ...
+
+
+class Asker(Protocol):
+    """Called by `assistant` with what waits for the owner; provided by the terminal, later by chats and the page."""
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether there is a person to ask."""
+        ...
+
+    async def ask(self, approval: Approval) -> Reply | None:
+        """What the person says. None: nothing for now, it goes on waiting. Raises `TurnStopped` on a stop."""
         ...
 
 
@@ -210,6 +227,39 @@ class ToolContext:
 Decision = Literal["allow", "ask", "deny"]
 
 
+class Verdict(Struct, frozen=True):
+    """What policy says of a call: why, in a sentence, and by which rule.
+
+    `place` is where it would really run, when that is not plain from its arguments. `even` names the rules besides
+    (such as `taint`) that the deciding one sets aside.
+    """
+
+    decision: Decision
+    reason: str = ""
+    rule: str = ""
+    place: str = ""
+    even: tuple[str, ...] = ()
+
+
+class Person(Struct, frozen=True):
+    """Somebody who speaks in a turn: over which channel, and who."""
+
+    channel: str
+    sender: str = ""
+
+
+class Scope(Struct, frozen=True):
+    """Where a call is made: by which agent, for whom, and the lowest trust of what the model has read."""
+
+    agent: str = "main"
+    people: tuple[Person, ...] = ()
+    trust: Trust = "owner"
+    workspace: str = "/"
+
+
+EVERYWHERE = Scope()
+
+
 class BoundCall(Protocol):
     """A call with validated arguments, ready to run.
 
@@ -217,7 +267,9 @@ class BoundCall(Protocol):
     """
 
     @property
-    def values(self) -> Mapping[str, object]: ...
+    def values(self) -> Mapping[str, object]:
+        """The arguments that were given, by name."""
+        ...
 
     @property
     def writes(self) -> tuple[str, ...]: ...
@@ -253,9 +305,7 @@ class Tool(Protocol):
 class Policy(Protocol):
     """Called by tool execution before each call; provided by `tools.policy`."""
 
-    def decide(self, tool: Tool, call: BoundCall) -> tuple[Decision, str]:
-        """The decision and its reason in a sentence."""
-        ...
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict: ...
 
 
 class Media(Struct, frozen=True):

@@ -1,0 +1,34 @@
+"""For whom a turn works, as policy is told with each call: who speaks in it, and what the model has read."""
+
+from __future__ import annotations
+
+from limpet.assistant.services import Services
+from limpet.session.log import Log
+from limpet.store import inbox
+from limpet.store.commits import TurnWriter
+from limpet.types.envelope import Trust, lowest
+from limpet.types.ports import EVERYWHERE, BoundCall, Person, Scope, Tool, Verdict
+
+
+class ScopedPolicy:
+    """Implements the port `Policy` for one turn: asks that of `services` with the scope of the turn."""
+
+    def __init__(self, log: Log, writer: TurnWriter, services: Services) -> None:
+        self._log = log
+        self._writer = writer
+        self._services = services
+
+    def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        return self._services.policy.decide(tool, call, self._scope())
+
+    def _scope(self) -> Scope:
+        """As it is now: further people may have joined the turn."""
+        turn, services = self._writer.turn, self._services
+        events = [row.inbound for row in services.store.read(lambda connection: inbox.of_turn(connection, turn))]
+        trusts: list[Trust] = [event.trust for event in events]
+        return Scope(
+            agent=services.agent,
+            people=tuple(Person(event.address.channel, event.sender) for event in events),
+            trust="external" if self._log.tainted else lowest(trusts),
+            workspace=services.workspace,
+        )
