@@ -18,6 +18,7 @@ from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.process import make_process
 from limpet.tools.processes import Processes
+from limpet.types.approval import Approval, Reply
 from tests.assistant.room import KEY, home, said
 from tests.sandbox.test_run import gone, processes_with
 
@@ -163,5 +164,7 @@ def test_a_command_whose_init_was_killed_is_ended_all_the_same(tmp_path: Path) -
 
 
 class Yes:
-    async def ask(self, *, tool: str, plan: str, reason: str) -> bool:
-        return True
+    can_ask = True
+
+    async def ask(self, approval: Approval) -> Reply:
+        return Reply("once")

@@ -10,6 +10,7 @@ from datetime import datetime
 
 import click
 
+from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import Loaded
@@ -31,6 +32,7 @@ def set_secret(invocation: Invocation, name: str) -> None:
     """Keep a secret as NAME. The value is asked for without showing it, or read from standard input."""
     vault = _vault(invocation)
     vault.put(name, value := _value(name))
+    note(invocation.home(), "secret.changed", name, detail="set")
     say(f"{name} is kept in {vault.path}, its key in {_place(vault)}. Write secret:{name} where it is needed.")
     _warn_of_short(value)
 
@@ -62,10 +64,12 @@ def rotate(invocation: Invocation, name: str) -> None:
     if name:
         vault.value(name)
         vault.put(name, value := _value(name))
+        note(invocation.home(), "secret.changed", name, detail="new value")
         say(f"{name} has a new value. Programs that run have the old one until they start again.")
         _warn_of_short(value)
         return
     count = vault.rotate()
+    note(invocation.home(), "secret.changed", "all", detail="new key")
     say(f"{count} secrets are encrypted under a new key, which is in {_place(vault)}.")
 
 
@@ -76,6 +80,7 @@ def remove(invocation: Invocation, name: str) -> None:
     """Forget the secret NAME."""
     used = [key for key, one in _stored(invocation.settings()) if one == name]
     _vault(invocation).remove(name)
+    note(invocation.home(), "secret.changed", name, detail="removed")
     say(f"{name} is forgotten.")
     if used:
         say(f"warning: {', '.join(used)} still names it", error=True)

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, convert
 
+from limpet.store import audit
 from limpet.store.sql import Connection, Value
 from limpet.types.approval import Approval, Outcome, Reply, Wanted
 
@@ -127,7 +128,10 @@ def decide(connection: Connection, name: str, reply: Reply, *, by: str, now: int
         "UPDATE approvals SET outcome = ?, answer = ?, by = ?, at = ? WHERE id = ? AND outcome = '' AND expires > ?",
         (reply.word, reply.text, by, now, name, now),
     )
-    return connection.changes() > 0
+    if not connection.changes():
+        return False
+    audit.append(connection, "approval.decided", name, detail=f"{reply.word} by {by}", now=now)
+    return True
 
 
 def expire(connection: Connection, name: str, *, now: int) -> None:
@@ -140,7 +144,10 @@ def revoke(connection: Connection, name: str, *, now: int) -> bool:
     connection.execute(
         "UPDATE approvals SET revoked = ? WHERE id = ? AND outcome = 'always' AND revoked = 0", (now, name)
     )
-    return connection.changes() > 0
+    if not connection.changes():
+        return False
+    audit.append(connection, "approval.revoked", name, now=now)
+    return True
 
 
 def deny_under(connection: Connection, key: str, *, by: str, now: int) -> None:
