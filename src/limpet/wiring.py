@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import time
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, overload
 from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
+from limpet.agent.hooks import Dispatch
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.services import Keeping, Resets, Rules, Services
@@ -33,6 +35,7 @@ from limpet.llm.media.studio import Studio
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
+from limpet.plugins.loaded import NOTHING_LOADED, Loaded
 from limpet.prompt.runtime import day_start, local_moment
 from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
@@ -54,7 +57,7 @@ from limpet.tools.builtin import builtin
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
-from limpet.tools.profiles import missing_in, offered
+from limpet.tools.profiles import is_own, missing_in, offered
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
@@ -67,6 +70,8 @@ from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
     from limpet.mcp.servers import Servers
+
+log = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -88,6 +93,7 @@ class ToolExtras(Struct, frozen=True):
     processes: Processes | None = None
     env: tuple[tuple[str, str], ...] = ()
     network: Network = NO_NETWORK
+    more: tuple[Tool, ...] = ()
 
 
 PLAIN = ToolExtras()
@@ -96,7 +102,8 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    Those of `servers` follow the built-in ones, and are not for small windows. Only tools that all of `profiles` have.
+    `extras.more` and those of `servers` follow the built-in ones, and are not for small windows.
+    Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -125,7 +132,7 @@ class Toolbox(Sequence[Tool]):
             search=extras.search,
             processes=extras.processes,
         )
-        self.full = self._offered(make(sessions=extras.sessions))
+        self.full = self._offered((*make(sessions=extras.sessions), *extras.more))
         self._tiny = self._offered(make(tiny=True))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
@@ -169,27 +176,21 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         owner, store, nudges = await _open_state(stack, home, settings.store)
         sandbox = _sandbox(stack, settings, home)
         processes = await _processes(stack, sandbox, StoredProcesses(store, owner, clock))
-        models = ModelShelf(
-            settings,
-            Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
-            store=store,
-            blobs=(blobs := BlobStore(str(home.blobs), store)),
-            meter=_meter(settings, store, owner, clock=clock),
-            clock=clock,
-            redactor=redactor,
-            emit=entrance.emit,
-        )
+        blobs = BlobStore(str(home.blobs), store)
+        meter = _meter(settings, store, owner, clock=clock)
+        models = _models(settings, home, entrance, store=store, blobs=blobs, meter=meter, redactor=redactor)
         stack.push_async_callback(models.close)
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
         extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
+        plugins = _plugins(settings, emit=entrance.emit)
         tools = Toolbox(
             sandbox,
             settings.tools,
             web=_web(stack, settings.net),
-            extras=structs.replace(extras, processes=processes, sessions=elsewhere),
+            extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=plugins.tools),
             servers=servers,
             profiles=offered(settings.policy, entrance.agent),
         )
@@ -215,9 +216,32 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             locks=PathLocks(),
             emit=entrance.emit,
             commands=processes,
+            hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
+
+
+def _models(
+    settings: schema.Settings,
+    home: Home,
+    entrance: Entrance,
+    *,
+    store: Store,
+    blobs: BlobStore,
+    meter: UsageMeter,
+    redactor: SecretRedactor,
+) -> ModelShelf:
+    return ModelShelf(
+        settings,
+        Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
+        store=store,
+        blobs=blobs,
+        meter=meter,
+        clock=SystemClock(),
+        redactor=redactor,
+        emit=entrance.emit,
+    )
 
 
 def _prompting(
@@ -307,6 +331,27 @@ async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: 
     stack.push_async_callback(servers.close)
     await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
     return servers
+
+
+def _plugins(settings: schema.Settings, *, emit: Emit) -> Loaded:
+    """What the trusted plug-ins give; where none is trusted, nothing is even looked for."""
+    if not settings.plugins.trusted:
+        return NOTHING_LOADED
+    from limpet.plugins.loading import load  # only where there are any
+
+    def warn(text: str) -> None:
+        log.warning(text)
+        emit(Notice(text, level="warning"))
+
+    return load(settings.plugins, is_taken=is_own, warn=warn)
+
+
+def _hooks(stack: AsyncExitStack, plugins: Loaded, settings: schema.PluginsSettings, *, emit: Emit) -> Dispatch | None:
+    if not plugins.hooks:
+        return None
+    hooks = Dispatch(plugins.hooks, seconds=settings.hook_timeout, emit=emit)
+    stack.push_async_callback(hooks.close)
+    return hooks
 
 
 def keeping(settings: schema.Settings, home: Home) -> Keeping:

@@ -16,7 +16,7 @@ from limpet.testing.scripted import ScriptedModel, Step
 from limpet.testing.trace import Trace
 from limpet.types.content import Text
 from limpet.types.message import ToolMessage
-from limpet.types.ports import EVERYWHERE, BoundCall, Policy, Scope, Tool, Verdict
+from limpet.types.ports import EVERYWHERE, BoundCall, Hooks, Policy, Scope, Tool, Verdict
 
 
 class Allow:
@@ -36,6 +36,7 @@ class Table:
         limits: Limits | None = None,
         policy: Policy | None = None,
         forever: bool = False,
+        hooks: Hooks | None = None,
     ) -> None:
         self.model = ScriptedModel(script, forever=forever)
         self.session = MemorySession(tools=[tool.spec for tool in tools])
@@ -51,6 +52,7 @@ class Table:
             locks=PathLocks(),
             clock=self.clock,
             emit=self.trace.emit,
+            hooks=hooks,
         )
         self.loop = Loop(
             view=self.session,

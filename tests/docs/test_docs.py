@@ -19,10 +19,12 @@ from limpet.config.schema import (
     FactSettings,
     McpSettings,
     ModelsSettings,
+    PluginsSettings,
     ProviderSettings,
     ResetSettings,
     ServerSettings,
     Settings,
+    TrustedPlugin,
 )
 from limpet.config.table import is_table, leaves
 from limpet.llm.profiles import services
@@ -91,7 +93,10 @@ def test_every_setting_is_documented_with_its_default() -> None:
     models = ModelsSettings(catalog={"<name>": FactSettings()})
     servers = McpSettings(servers={"<name>": ServerSettings()})
     egress = EgressSettings(secrets={"<name>": EgressSecret()})
-    full = Settings(providers={"<name>": ProviderSettings()}, models=models, mcp=servers, egress=egress)
+    plugins = PluginsSettings(trusted={"<name>": TrustedPlugin()})
+    full = Settings(
+        providers={"<name>": ProviderSettings()}, models=models, mcp=servers, plugins=plugins, egress=egress
+    )
     table = msgspec.to_builtins(full)
     assert isinstance(table, dict)
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}

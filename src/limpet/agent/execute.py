@@ -25,7 +25,8 @@ from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
 from limpet.types.envelope import Post
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
-from limpet.types.ports import BoundCall, Clock, Emit, Journal, PendingCall, Policy, Tool, ToolContext
+from limpet.types.hook import ToolFinished, ToolWanted
+from limpet.types.ports import BoundCall, Clock, Emit, Hooks, Journal, PendingCall, Policy, Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult, text_result
 
 log = logging.getLogger(__name__)
@@ -74,6 +75,7 @@ class Execution:
         locks: PathLocks,
         clock: Clock,
         emit: Emit,
+        hooks: Hooks | None = None,
     ) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
         self._policy = policy
@@ -82,6 +84,7 @@ class Execution:
         self._locks = locks
         self._clock = clock
         self._emit = emit
+        self._hooks = hooks
         self._waiting: list[str] = []
         self.guard = LoopGuard()
 
@@ -132,6 +135,7 @@ class Execution:
                 call=call.name, name=call.call.name, text=result.text, is_error=result.is_error, duration=duration
             )
         )
+        await self._tell(call, result)
         return result.ends_turn
 
     async def _outcome(self, call: PendingCall, beside: Beside) -> ToolResult:
@@ -179,7 +183,11 @@ class Execution:
         return text_result(UNKNOWN_OUTCOME, is_error=True)
 
     async def _allow(self, call: PendingCall, tool: Tool, bound: BoundCall) -> None:
-        """Ask policy, and the owner where policy says so. Raises `PolicyError` on no, `TurnWaits` before any word."""
+        """Ask hooks and policy, and the owner where policy says so.
+
+        Raises `PolicyError` on no, `TurnWaits` before any word.
+        """
+        await self._ask_hooks(call)
         verdict = self._policy.decide(tool, bound)
         if verdict.decision == "deny":
             raise PolicyError(f"Not allowed: {verdict.reason}")
@@ -189,6 +197,30 @@ class Execution:
             )
             if not ruling.allowed:
                 raise PolicyError(f"{ruling.text or 'Not approved by the owner'}: {verdict.reason}")
+
+    async def _ask_hooks(self, call: PendingCall) -> None:
+        """Raises `PolicyError` when one objects."""
+        if self._hooks is None or not self._hooks.watches("before_tool"):
+            return
+        session, turn = self._context.session, self._context.turn
+        wanted_call = ToolWanted(session, turn, call.name, call.call.name, call.call.arguments)
+        if refusal := await self._hooks.refusal(wanted_call):
+            raise PolicyError(f"Not allowed: {refusal}")
+
+    async def _tell(self, call: PendingCall, result: ToolResult) -> None:
+        if self._hooks is None or not self._hooks.watches("after_tool"):
+            return
+        await self._hooks.tell(
+            ToolFinished(
+                session=self._context.session,
+                turn=self._context.turn,
+                call=call.name,
+                name=call.call.name,
+                text=result.text,
+                is_error=result.is_error,
+                duration=result.details.duration,
+            )
+        )
 
     async def _run(self, call: PendingCall, tool: Tool, bound: BoundCall, *, beside: Beside) -> ToolResult:
         async def starting(intent: FileIntent | None) -> None:

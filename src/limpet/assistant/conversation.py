@@ -30,6 +30,7 @@ from limpet.types.content import Text
 from limpet.types.entry import UserEntry
 from limpet.types.envelope import Inbound, InboxRow
 from limpet.types.event import Notice, TurnEnded
+from limpet.types.hook import MessageReceived
 from limpet.types.message import UserMessage
 
 LOOK_AGAIN = 1.0
@@ -73,6 +74,10 @@ class Conversation:
         row, new = await self.services.store.write(
             lambda connection: inbox.receive(connection, self.key, inbound, now=now)
         )
+        if new and self.services.hooks is not None:
+            await self.services.hooks.tell(
+                MessageReceived(self.key, inbound.address.channel, inbound.sender, inbound.text)
+            )
         if new and (command := commands.find(inbound.text)) and not command.needs_lease:
             await commands.answer(self, row, command)
             if command.decides:

@@ -20,7 +20,7 @@ from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
-from limpet.types.ports import Asker, Blobs, Clock, Emit, Model, Policy, Redactor, Tool
+from limpet.types.ports import Asker, Blobs, Clock, Emit, Hooks, Model, Policy, Redactor, Tool
 from limpet.types.profile import Profile
 from limpet.undo.keeper import Keeper
 
@@ -169,6 +169,7 @@ class Services:
     emit: Emit
     undo: Keeper | None = None
     commands: Commands | None = None
+    hooks: Hooks | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from limpet.agent import loop
 from limpet.agent.execute import Execution
+from limpet.agent.hooks import WatchedView
 from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
@@ -27,6 +28,7 @@ from limpet.session.log import Log
 from limpet.store import sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.event import TurnEnded, TurnStarted
+from limpet.types.hook import TurnBegan, TurnFinished
 from limpet.types.message import Sampling
 from limpet.types.ports import Approvals, Model, ToolContext, View
 from limpet.types.profile import Profile
@@ -50,6 +52,8 @@ async def run(turn: Run, control: Control) -> TurnEnded | None:
     """
     services, writer = turn.services, turn.writer
     services.emit(TurnStarted(session=writer.lease.session, turn=writer.turn, attempt=turn.attempt))
+    if services.hooks is not None:
+        await services.hooks.tell(TurnBegan(writer.lease.session, writer.turn, turn.attempt))
     journal = TurnJournal(services, writer, turn.log)
     if turn.attempt > 1:
         await flush.catch_up(services, turn.log)
@@ -70,6 +74,8 @@ async def run(turn: Run, control: Control) -> TurnEnded | None:
         await journal.fail(notice, kind=type(error).__name__)
         ended = _ended(turn, "failed", text="", error=f"{type(error).__name__}: {notice}")
     services.emit(ended)
+    if services.hooks is not None:
+        await services.hooks.tell(TurnFinished(ended.session, ended.turn, ended.state, ended.text, ended.error))
     return ended
 
 
@@ -101,6 +107,8 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     )
     if not profile.images and services.purposes.vision.model:
         view = DescribingView(view, services, turn.log, session=session, notes=journal, count=budget.spend)
+    if services.hooks is not None and services.hooks.watches("before_request"):
+        view = WatchedView(view, services.hooks, session=session, turn=turn.writer.turn, model=profile.reference)
     return Loop(
         view=view,
         model=turn.model,
@@ -126,6 +134,7 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
             locks=services.locks,
             clock=services.clock,
             emit=services.emit,
+            hooks=services.hooks,
         ),
         budget=budget,
         control=control,

@@ -276,6 +276,24 @@ class McpSettings(Struct, frozen=True):
     servers: dict[str, ServerSettings] = field(default_factory=dict[str, ServerSettings])
 
 
+class TrustedPlugin(Struct, frozen=True):
+    """What the owner trusts a plug-in in: its version, and the SHA-256 over its files."""
+
+    version: str = ""
+    digest: str = ""
+
+
+class PluginsSettings(Struct, frozen=True):
+    """Plug-ins by the name of their distribution; no other is imported. `limpet plugins trust` writes the table.
+
+    `timeout` is seconds for a call of one of their tools, `hook_timeout` for one hook.
+    """
+
+    timeout: Seconds = 300.0
+    hook_timeout: Seconds = 5.0
+    trusted: dict[str, TrustedPlugin] = field(default_factory=dict[str, TrustedPlugin])
+
+
 class NetSettings(Struct, frozen=True):
     """What tools may reach. `allow_cidrs` are networks besides the public internet; where `allow_hosts` has patterns,
     only such names, and never those of `deny_hosts`. `proxy` is an http proxy for all of it."""
@@ -401,6 +419,7 @@ class Settings(Struct, frozen=True):
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
     mcp: McpSettings = McpSettings()
+    plugins: PluginsSettings = PluginsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()
     store: StoreSettings = StoreSettings()

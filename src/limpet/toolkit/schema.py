@@ -4,7 +4,7 @@
     async def read_file(context: ToolContext, path: str, offset: Annotated[int, "first line"] = 1) -> ToolResult:
         \"\"\"Read a text file of the workspace.\"\"\"
 
-Called by `tools`, later by plug-ins. The first paragraph of the docstring is the description.
+Called by `tools` and by plug-ins. The first paragraph of the docstring is the description.
 """
 
 from __future__ import annotations
@@ -93,6 +93,10 @@ class FunctionTool:
     def tiny(self) -> FunctionTool:
         """The same tool told in its shortest words, for small windows."""
         return FunctionTool(self._function, self._traits, tiny=True)
+
+    def around(self, wrap: Callable[[Function], Function]) -> FunctionTool:
+        """The same tool with something around its function, which has to keep its signature (`functools.wraps`)."""
+        return FunctionTool(wrap(self._function), self._traits, tiny=self._tiny)
 
     @cached_property
     def _parameters(self) -> tuple[Parameter, ...]:

@@ -40,6 +40,16 @@ PROFILES: dict[ProfileName, tuple[str, ...]] = {
 }
 
 
+_ELSEWHERE = ("browser",)
+"""What only the full profile has of Limpet's own."""
+
+
+def is_own(tool: str) -> bool:
+    """Whether a name is Limpet's own, or kept for it: no plug-in may use it, in whatever case."""
+    own = (*_MESSAGING, *_CODING, *_ELSEWHERE)
+    return any(fnmatchcase(tool.lower(), pattern) for pattern in own)
+
+
 def has(profile: ProfileName, tool: str) -> bool:
     """Whether a profile has a tool."""
     return any(fnmatchcase(tool, pattern) for pattern in PROFILES[profile])

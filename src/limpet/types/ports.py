@@ -13,6 +13,7 @@ from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
 from limpet.types.envelope import Post, Trust
 from limpet.types.event import Event, ModelEvent
+from limpet.types.hook import HookEvent, HookPoint, ToolWanted
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
@@ -147,6 +148,22 @@ class Asker(Protocol):
 
     async def ask(self, approval: Approval) -> Reply | None:
         """What the person says. None: nothing for now, it goes on waiting. Raises `TurnStopped` on a stop."""
+        ...
+
+
+class Hooks(Protocol):
+    """Called at the points of a turn at which other code looks in; provided by `agent.hooks`."""
+
+    def watches(self, point: HookPoint) -> bool:
+        """Whether anybody is there to be told; else the event need not even be made."""
+        ...
+
+    async def refusal(self, event: ToolWanted) -> str:
+        """Why a call must not run; empty when no hook objects. A hook that fails or does not answer objects."""
+        ...
+
+    async def tell(self, event: HookEvent) -> None:
+        """Tell those who watch, one after the other. Their failures are logged and told to people, never raised."""
         ...
 
 
