@@ -186,11 +186,12 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
+        more = (*_browser(stack, settings, home), *plugins.tools)
         tools = Toolbox(
             sandbox,
             settings.tools,
             web=_web(stack, settings.net),
-            extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=plugins.tools),
+            extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=more),
             servers=servers,
             profiles=offered(settings.policy, entrance.agent),
         )
@@ -259,7 +260,7 @@ def _prompting(
 
 
 def _policy(sandbox: Sandbox, servers: Servers | None, settings: schema.PolicySettings) -> RulePolicy:
-    builtin_rules = BuiltinPolicy(sandbox)
+    builtin_rules = BuiltinPolicy(sandbox, trusted=frozenset(("browser",)))
     return RulePolicy(servers.policy(builtin_rules) if servers else builtin_rules, settings)
 
 
@@ -331,6 +332,23 @@ async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: 
     stack.push_async_callback(servers.close)
     await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
     return servers
+
+
+def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tuple[Tool, ...]:
+    """The tool over a browser that its first call starts, until `stack` ends; nothing where there is none."""
+    from limpet.tools.browser.chromium import is_available  # small; the rest only where it is used
+
+    wanted = settings.tools.browser
+    if not wanted.enabled or not is_available(wanted.executable):
+        return ()
+    from limpet.egress.gate import Gate
+    from limpet.tools.browser.session import Browser, BrowserSettings
+    from limpet.tools.browser.tool import make_browser
+
+    how = BrowserSettings(wanted.executable, wanted.headless, wanted.idle_minutes * 60, wanted.timeout)
+    browser = Browser(home.root / "browser", how, open_gate=lambda: Gate(_guard(settings.net)))
+    stack.push_async_callback(browser.close)
+    return (make_browser(browser),)
 
 
 def _plugins(settings: schema.Settings, *, emit: Emit) -> Loaded:

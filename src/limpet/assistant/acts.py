@@ -58,6 +58,12 @@ _KINDS = (
     " lance exécute démarre"
     " ejecuta lanza"
     " 运行 执行 启动",
+    # act in a page of the browser
+    "click press type fill select browse browser"
+    " klicke klick drücke tippe fülle wähle"
+    " clique cliquer appuie tape remplis sélectionne"
+    " haz clic pulsa escribe rellena selecciona"
+    " 点击 点 填写 输入 选择 浏览器",
 )
 _ENDINGS = ("ing", "ed", "es", "s", "e")
 

@@ -24,6 +24,7 @@ WHY = "strangers' words are in this conversation, and"
 WAY_BACK = "/trust says whose they are, /trust once lets a turn pass."
 _COMMANDS = ("exec", "process")
 _LINK = re.compile(r"\]\((https?://[^\s)]+)\)")
+_LISTED = re.compile(r"^ *- /url: (https?://\S+)$", re.MULTILINE)
 _HIT = re.compile(r"^(https?://\S+)$", re.MULTILINE)
 
 
@@ -56,13 +57,14 @@ class TaintPolicy:
             return "the command reaches the network" if sends and acts else ""
         if name.startswith(PREFIX):
             acts, judged = name.removeprefix(PREFIX).partition("_")[2], call.values
-        elif isinstance(call, Bound) and (sends or tool.effect == "unsafe"):
-            acts, judged = name, call.values
+        elif isinstance(call, Bound) and call.acts:
+            acts, judged = str(call.values.get("action", name)), call.values
         elif isinstance(call, Bound) and "url" in call.values:
             acts, judged = name, {"url": call.values["url"]}
         else:
             return ""
-        return objection(acts, judged, self._heard(), changes=sends or tool.effect == "unsafe")
+        changes = call.acts if isinstance(call, Bound) else tool.effect == "unsafe"
+        return objection(acts, judged, self._heard(), changes=changes)
 
     def _protected(self, path: str) -> str:
         """The name of a file that steers the agent; empty for any other."""
@@ -100,7 +102,7 @@ def _links(payload: ToolResultEntry, arguments: str, owner: list[str]) -> Iterat
     """Addresses that lead on from what the owner asked for: hits of a search, links of a page that the owner named."""
     if payload.name == "web_search":
         yield from _HIT.findall(payload.result.text)
-    elif payload.name == "web_fetch":
+    elif payload.name in ("web_fetch", "browser"):
         named = re.search(r'"url":\s*"([^"]+)"', arguments)
         if named and any(named[1] in text for text in owner):
-            yield from _LINK.findall(payload.result.text)
+            yield from (_LISTED if payload.name == "browser" else _LINK).findall(payload.result.text)

@@ -193,10 +193,21 @@ class WebSettings(Struct, frozen=True):
     search: SearchSettings = SearchSettings()
 
 
+class BrowserSettings(Struct, frozen=True):
+    """`executable` is a Chromium, empty = one of the usual names on the path; `timeout` is seconds for a page."""
+
+    enabled: bool = True
+    executable: str = ""
+    headless: bool = True
+    idle_minutes: Amount = 10.0
+    timeout: Seconds = 30.0
+
+
 class ToolSettings(Struct, frozen=True):
     exec: ExecSettings = ExecSettings()
     sandbox: SandboxSettings = SandboxSettings()
     web: WebSettings = WebSettings()
+    browser: BrowserSettings = BrowserSettings()
 
 
 ProfileName = Literal["minimal", "messaging", "coding", "full"]

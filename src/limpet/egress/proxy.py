@@ -128,6 +128,7 @@ class Egress:
                 head = await read_head(reader)
             if head is None:
                 return
+            self._check_caller(head)
             if len(self._tasks) > self._caps.connections:
                 raise BadMessageError(f"more than {self._caps.connections} connections at once", status=503)
             if head.first == "CONNECT":
@@ -135,10 +136,16 @@ class Egress:
             else:
                 await self._plain(head, (reader, writer))
         except NetworkRefusedError as error:
-            log.warning("egress: refused: %s", error)
+            self._refused(error)
             await _tell((reader, writer), 403, error.present())
         except BadMessageError as error:
             await _tell((reader, writer), error.status, str(error))
+
+    def _check_caller(self, head: Head) -> None:
+        """Whoever can open our socket may ask. Raises `BadMessageError` where that is not enough."""
+
+    def _refused(self, error: NetworkRefusedError) -> None:
+        log.warning("egress: refused: %s", error)
 
     async def _connect(self, head: Head, inner: Ends) -> None:
         host, port = split(head.second, default=443)
@@ -250,6 +257,8 @@ async def _tell(inner: Ends, status: int, text: str) -> None:
         ("Content-Length", str(len(data))),
         ("Connection", "close"),
     ]
+    if status == 407:
+        headers.append(("Proxy-Authenticate", 'Basic realm="limpet"'))
     writer.write(write_head(f"HTTP/1.1 {status} {line[:300]}", headers) + data)
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(_LINGER):

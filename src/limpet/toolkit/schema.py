@@ -26,6 +26,7 @@ from limpet.types.tool import Effect, ToolResult, ToolSpec
 
 P = ParamSpec("P")
 Function = Callable[..., Awaitable[ToolResult]]
+Sends = bool | Callable[[Mapping[str, object]], bool]
 
 _LONG = 2_000
 """Characters from which an argument stands in a plan by its beginning, size and hash."""
@@ -36,7 +37,8 @@ class Traits(Struct, frozen=True):
     """What is declared of a tool beside its function.
 
     `writes` names the parameters that hold paths it changes (as `paths` finds them in the text, where one holds
-    several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation.
+    several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation, or
+    which of its calls do.
     """
 
     effect: Effect
@@ -44,18 +46,22 @@ class Traits(Struct, frozen=True):
     writes: tuple[str, ...]
     whole: tuple[str, ...]
     brief: str
-    sends: bool = False
+    sends: Sends = False
     paths: Callable[[str], Sequence[str]] = lambda text: (text,)
 
 
 class Bound:
-    """A call with checked arguments. `values` holds one Python value for each parameter that was given."""
+    """A call with checked arguments. `values` holds one Python value for each parameter that was given.
+
+    `sends`: it carries words out of the conversation; `acts`: it does more than read.
+    """
 
     def __init__(self, function: Function, traits: Traits, *, values: Mapping[str, object], workspace: str) -> None:
         self._function = function
         self._traits = traits
         self.name = function.__name__
-        self.sends = traits.sends
+        self.sends = traits.sends if isinstance(traits.sends, bool) else traits.sends(values)
+        self.acts = self.sends or (isinstance(traits.sends, bool) and traits.effect == "unsafe")
         self.values = values
         given = [values[name] for name in traits.writes if name in values]
         paths = [path for text in given if isinstance(text, str) for path in traits.paths(text)]
@@ -147,7 +153,7 @@ def tool(
     writes: tuple[str, ...] = (),
     whole: tuple[str, ...] = (),
     brief: str = "",
-    sends: bool = False,
+    sends: Sends = False,
     paths: Callable[[str], Sequence[str]] = lambda text: (text,),
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.

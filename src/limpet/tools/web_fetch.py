@@ -42,7 +42,7 @@ def make_web_fetch(web: Web) -> FunctionTool:
         shown, spill, omitted = await capped(text, context)
         cut = "\n[The file is longer than what was fetched.]" if found.cut else ""
         return ToolResult(
-            content=(Text(f"{OUTSIDE}\n{found.url}\n\n{_sealed(shown)}{cut}"),),
+            content=(Text(f"{OUTSIDE}\n{found.url}\n\n{sealed(shown)}{cut}"),),
             details=with_spill(Details(summary=f"fetched {found.url}"), spill=spill, omitted=omitted),
             trust="external",
         )
@@ -80,6 +80,6 @@ def _is_text(kind: str) -> bool:
     return kind in TEXTS or kind.endswith(("+json", "+xml")) or kind == "application/xhtml+xml"
 
 
-def _sealed(text: str) -> str:
+def sealed(text: str) -> str:
     """`text` inside a mark of its own, which it cannot end."""
     return f"<web-page>\n{text.replace('</web-page>', '</web page>')}\n</web-page>"
