@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from limpet.assistant.provenance import Found, Heard, objection
 from limpet.mcp.names import PREFIX
@@ -58,7 +58,7 @@ class TaintPolicy:
         if name.startswith(PREFIX):
             acts, judged = name.removeprefix(PREFIX).partition("_")[2], call.values
         elif isinstance(call, Bound) and call.acts:
-            acts, judged = str(call.values.get("action", name)), call.values
+            acts, judged = str(call.values.get("action", name)), _words_of(name, call.values)
         elif isinstance(call, Bound) and "url" in call.values:
             acts, judged = name, {"url": call.values["url"]}
         else:
@@ -96,6 +96,14 @@ class TaintPolicy:
                 case _:
                     pass
         return Heard(owner, found, links=frozenset(links))
+
+
+def _words_of(name: str, values: Mapping[str, object]) -> Mapping[str, object]:
+    """The arguments that say something; not a ref, which stands in every page, nor the name of a key."""
+    if name != "browser":
+        return values
+    said = ("url",) if values.get("action") == "press" else ("url", "text")
+    return {key: value for key, value in values.items() if key in said}
 
 
 def _links(payload: ToolResultEntry, arguments: str, owner: list[str]) -> Iterator[str]:

@@ -34,6 +34,8 @@ _SETTLE = 0.3
 """Seconds after an act until a page has usually begun to change."""
 _COMING = 5_000
 """Milliseconds that a page which is on its way is waited for after an act."""
+_READING = 5_000
+"""Milliseconds for a snapshot. A frame that was refused never answers: it is left out when they are over."""
 _SCROLL = 600
 """Pixels."""
 _REF = re.compile(r"(?:f\d+)?e\d+")
@@ -169,7 +171,7 @@ class _Use:
         pages = self._tabs.pages
         if tree and pages:
             page = self._tabs.current()
-            text = await page.aria_snapshot(mode="ai", timeout=self._timeout)
+            text = await page.aria_snapshot(mode="ai", timeout=_READING)
             lines = [f"Tab {self._tabs.number} of {len(pages)}: {await page.title()}", page.url, "", text]
         else:
             lines = [f"Tab {number}: {await page.title()} {page.url}" for number, page in enumerate(pages, 1)]
