@@ -69,6 +69,7 @@ from limpet.undo.keeper import Keeper, Retention
 from limpet.undo.tree import Limits as UndoLimits
 
 if TYPE_CHECKING:
+    from limpet.egress.gate import Gate
     from limpet.mcp.servers import Servers
 
 log = logging.getLogger(__name__)
@@ -341,12 +342,16 @@ def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tu
     wanted = settings.tools.browser
     if not wanted.enabled or not is_available(wanted.executable):
         return ()
-    from limpet.egress.gate import Gate
     from limpet.tools.browser.session import Browser, BrowserSettings
     from limpet.tools.browser.tool import make_browser
 
+    def gate() -> Gate:
+        from limpet.egress.gate import Gate  # when the browser starts
+
+        return Gate(_guard(settings.net))
+
     how = BrowserSettings(wanted.executable, wanted.headless, wanted.idle_minutes * 60, wanted.timeout)
-    browser = Browser(home.root / "browser", how, open_gate=lambda: Gate(_guard(settings.net)))
+    browser = Browser(home.root / "browser", how, open_gate=gate)
     stack.push_async_callback(browser.close)
     return (make_browser(browser),)
 

@@ -144,3 +144,24 @@ def test_a_stop_while_it_starts_leaves_nothing(tmp_path: Path) -> None:
             assert not marked(tmp_path)
 
     asyncio.run(main())
+
+
+def test_a_stop_in_the_middle_leaves_it_usable(tmp_path: Path) -> None:
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async def main() -> None:
+        async with asyncio.timeout(GUARD), site(PAGE) as there, chromium(tmp_path) as hands:
+            await hands.do("open", url=there.url)
+            silent = await asyncio.start_server(never, "127.0.0.1", 0)
+            port = silent.sockets[0].getsockname()[1]
+            task = asyncio.create_task(hands.do("open", url=f"http://127.0.0.1:{port}"))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert "Here" in await hands.do("open", url=there.url)
+            silent.close()
+
+    asyncio.run(main())
