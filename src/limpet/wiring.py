@@ -33,6 +33,7 @@ from limpet.llm.media.studio import Studio
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
+from limpet.prompt.deferral import Choice, chosen
 from limpet.prompt.runtime import day_start, local_moment
 from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
@@ -51,6 +52,7 @@ from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
+from limpet.tools.deferred import CallTool, deferrable, make_tool_search
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
@@ -96,7 +98,8 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    Those of `servers` follow the built-in ones, and are not for small windows. Only tools that all of `profiles` have.
+    Those of `servers` follow the built-in ones. What the prompt has no room for, and what appears later, is found and
+    called by `tool_search` and `call_tool`. Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -127,16 +130,32 @@ class Toolbox(Sequence[Tool]):
         )
         self.full = self._offered(make(sessions=extras.sessions))
         self._tiny = self._offered(make(tiny=True))
+        search = make_tool_search(lambda: self._all)
+        self._ways = self._offered((CallTool(), search))
+        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
         if not profile.tools:
             return ()
-        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self._all))
+        tiny = tier_for(profile.window) == "tiny"
+        built_in, ways = (self._tiny, self._tiny_ways) if tiny else (self.full, self._ways)
+        choice = Choice(
+            built_in=[tool.spec for tool in built_in],
+            rare={tool.spec.name for tool in built_in if deferrable(tool)},
+            served=[tool.spec for tool in self._served],
+            ways=[tool.spec for tool in ways],
+            open=self._servers is not None,
+        )
+        return chosen(choice, profile)
+
+    @property
+    def _served(self) -> tuple[Tool, ...]:
+        return self._offered(self._servers.tools if self._servers else ())
 
     @property
     def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *self._offered(self._servers.tools if self._servers else ()))
+        return (*self.full, *self._ways, *self._served)
 
     def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
         return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))

@@ -37,6 +37,7 @@ class Traits(Struct, frozen=True):
 
     `writes` names the parameters that hold paths it changes (as `paths` finds them in the text, where one holds
     several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation.
+    `rare`: a prompt with little room may leave it out.
     """
 
     effect: Effect
@@ -46,6 +47,7 @@ class Traits(Struct, frozen=True):
     brief: str
     sends: bool = False
     paths: Callable[[str], Sequence[str]] = lambda text: (text,)
+    rare: bool = False
 
 
 class Bound:
@@ -85,6 +87,10 @@ class FunctionTool:
     @property
     def exclusive(self) -> bool:
         return self._traits.exclusive
+
+    @property
+    def rare(self) -> bool:
+        return self._traits.rare
 
     @property
     def spec(self) -> ToolSpec:
@@ -145,15 +151,16 @@ def tool(
     brief: str = "",
     sends: bool = False,
     paths: Callable[[str], Sequence[str]] = lambda text: (text,),
+    rare: bool = False,
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 
-    `writes`, `paths`, `whole` and `sends`: see `Traits`. `brief` is the description for small windows.
+    `writes`, `paths`, `whole`, `sends` and `rare`: see `Traits`. `brief` is the description for small windows.
     """
 
     def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
         short = brief or _summary(function).split(". ")[0]
-        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends, paths))
+        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends, paths, rare))
 
     return make
 
