@@ -179,11 +179,10 @@ class Toolbox(Sequence[Tool]):
 @asynccontextmanager
 async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
-    loaded, home = invocation.settings(), invocation.home()
+    loaded, home, clock = invocation.settings(), invocation.home(), SystemClock()
     settings = loaded.settings
     workspace = _prepare(settings, home, emit=entrance.emit)
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
-    clock = SystemClock()
     async with AsyncExitStack() as stack:
         owner, store, nudges = await _open_state(stack, home, settings.store)
         sandbox = _sandbox(stack, settings, home)
@@ -234,6 +233,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             locks=PathLocks(),
             emit=entrance.emit,
             commands=processes,
+            prompts=servers.prompts if servers else None,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )

@@ -153,6 +153,33 @@ def test_c59_a_turn_uses_a_server_and_its_result_is_from_outside(
     asyncio.run(main())
 
 
+def test_a_prompt_of_a_server_is_said_once_as_a_stranger_s_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+    fake = FakeServer(tmp_path / "b", ["echo"], prompts=[{"name": "greet", "arguments": [{"name": "who"}]}])
+
+    async def main() -> None:
+        async with FakeOpenAI([Reply(text=("hello",))]) as model:
+            configure(tmp_path, model, b=program(fake) | {"start": 20})
+            text = (tmp_path / "config.toml").read_text().replace("wait = 0.5", "wait = 20")
+            (tmp_path / "config.toml").write_text(text)
+            shown: list[str] = []
+            async with open_assistant(Invocation(), Entrance(emit=Trace().emit, approvals=Nobody())) as services:
+                talk = Talk(services, "main", lambda row: shown.append(row.text))
+                await talk.say("/mcp")
+                await talk.say("/mcp b.nothing")
+                await talk.say("/mcp b.greet the cat")
+                assert talk.conversation.log().tainted
+            assert shown[0] == "/mcp b.greet [who=…]"
+            assert "has a prompt b.nothing" in shown[1]
+            assert shown[2:] == ["hello"]
+            (body,) = [request.body for request in model.requests if request.body]
+            assert '[The prompt b.greet:]\ngreet {"who": "the cat"}' in str(body["messages"][-1]).replace("\\n", "\n")
+
+    asyncio.run(main())
+
+
 def test_f13_tools_that_come_after_the_prompt_are_found_and_called_and_the_prompt_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -167,6 +167,8 @@ def _show_tools(settings: Settings, spec: ServerSpec, record: Record) -> None:
     part = server_parts(settings.mcp.servers)[spec.name]
     shown = [tool for tool in record.tools if not spec.tools or tool.name in spec.tools]
     say(pairs((tool_name(part, spec.name, tool.name), tool.description.partition("\n")[0][:100]) for tool in shown))
+    for prompt in record.prompts:
+        say(f"prompt: /mcp {spec.name}.{prompt.name}  {prompt.description.partition(chr(10))[0][:100]}".rstrip())
     for one in record.dropped:
         say(f"left out: {one}")
 

@@ -14,9 +14,10 @@ from msgspec import Struct
 from limpet.config.schema import ServerSettings, Settings
 from limpet.config.secrets import resolve
 from limpet.errors import ConfigError
+from limpet.mcp.stdio import Program
 
-PASSED_ON = ("LANG", "LC_ALL", "TMPDIR")
-"""Variables that a server gets besides PATH, HOME and the few others that the SDK passes on by itself."""
+PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+"""Variables that a server gets besides those that are named for it."""
 
 
 class ServerSpec(Struct, frozen=True):
@@ -45,6 +46,11 @@ class ServerSpec(Struct, frozen=True):
         """What its tools depend on, as a hash: another program or address has other tools."""
         parts = (self.command, self.args, self.cwd, self.url, sorted(self.env), sorted(self.headers))
         return sha256(msgspec.json.encode(parts)).hexdigest()[:16]
+
+
+def program_of(spec: ServerSpec) -> Program:
+    """The program of a server, ready to be started."""
+    return Program((spec.command, *spec.args), spec.env, spec.cwd)
 
 
 def specs_of(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[ServerSpec, ...]:
