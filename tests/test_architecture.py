@@ -37,6 +37,7 @@ BROAD_EXCEPTS: set[str] = {
     "cli/doctor.py:run_check",
     "cli/group.py:execute",  # process main: logged, told in one sentence
     "llm/embedded_child.py:main",  # process main: told to the parent
+    "cli/mcp_login.py:login",  # the SDK: becomes a UserError
     "mcp/server.py:Server._ask",  # the SDK: becomes a ToolError
     "mcp/server.py:Server._own",  # owner task of a server: logged, told to who waits for it
     "store/driver.py:_Job.run",  # work of a caller on another thread: handed back to the caller

@@ -22,6 +22,7 @@ from limpet.errors import InputError, UserError
 from limpet.mcp.foreign import read_servers
 from limpet.mcp.kept import Record, Records
 from limpet.mcp.names import server_parts, tool_name
+from limpet.mcp.oauth import Logins
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec, spec_of
 from limpet.types.ports import Clock
@@ -123,6 +124,30 @@ def test_server(invocation: Invocation, name: str) -> None:
     asyncio.run(_test(invocation, name))
 
 
+@mcp.command("login")
+@click.argument("name", type=WORDS)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.pass_obj
+def login_command(invocation: Invocation, name: str, *, no_browser: bool) -> None:
+    """Log in to the server NAME (OAuth); the tokens go into the store of secrets."""
+    from limpet.cli.mcp_login import login  # with it comes a browser
+
+    spec, home = _spec(invocation, invocation.settings().settings, name), invocation.home()
+    asyncio.run(login(spec, Logins(home.root), Records(home.mcp), browser=not no_browser))
+    note(home, "mcp.changed", name, detail="logged in")
+
+
+@mcp.command("logout")
+@click.argument("name", type=WORDS)
+@click.pass_obj
+def logout_command(invocation: Invocation, name: str) -> None:
+    """Forget the login of the server NAME."""
+    from limpet.cli.mcp_login import logout
+
+    logout(_spec(invocation, invocation.settings().settings, name), Logins(invocation.home().root))
+    note(invocation.home(), "mcp.changed", name, detail="logged out")
+
+
 @mcp.command("remove")
 @click.argument("name", type=WORDS)
 @click.pass_obj
@@ -131,6 +156,7 @@ def remove(invocation: Invocation, name: str) -> None:
     if not unset_value(invocation.home().config, ("mcp", "servers", name)):
         raise _unknown(name, load_settings(invocation.home().config, os.environ).settings)
     Records(invocation.home().mcp).remove(name)
+    Logins(invocation.home().root).forget(name)
     note(invocation.home(), "mcp.changed", name, detail="removed")
     say(f"Removed {name}.")
 

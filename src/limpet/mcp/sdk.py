@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from limpet import __version__
 from limpet.mcp.kept import Argument, Listed, ListedPrompt
+from limpet.mcp.oauth import Logins, known_login
 from limpet.mcp.spec import ServerSpec, program_of
 from limpet.mcp.stdio import child
 from limpet.mcp.watched import Source, Watched
@@ -25,6 +26,7 @@ from limpet.mcp.watched import Source, Watched
 if TYPE_CHECKING:
     from httpx2 import Response
     from mcp import Client
+    from mcp.client.auth import OAuthClientProvider
     from pydantic import BaseModel
 
 log = logging.getLogger(__name__)
@@ -211,8 +213,12 @@ def _plain(model: BaseModel, kind: type[T]) -> T:
 
 
 @asynccontextmanager
-async def connect(spec: ServerSpec, log_file: Path, *, refusals: list[str]) -> AsyncGenerator[Connection]:
+async def connect(
+    spec: ServerSpec, log_file: Path, *, refusals: list[str], login: OAuthClientProvider | None = None
+) -> AsyncGenerator[Connection]:
     """Start the server (its standard error goes to `log_file`) or reach it. Raises whatever the SDK raises.
+
+    `login` signs the requests instead of what is known of an earlier login.
 
     Answers over HTTP that are errors are added to `refusals`: the SDK does not tell their status.
     """
@@ -227,7 +233,10 @@ async def connect(spec: ServerSpec, log_file: Path, *, refusals: list[str]) -> A
             changed.set()
 
     async with AsyncExitStack() as stack:
-        read, write = await _enter(stack, spec, log_file, refusals=refusals)
+        if spec.url:
+            read, write = await _reach(stack, spec, refusals=refusals, login=login)
+        else:
+            read, write = await stack.enter_async_context(child(program_of(spec), log_file))
         watched = Watched(read, ended=ended, dropped=dropped)
         client = Client(
             _Transport(watched, write),
@@ -260,20 +269,24 @@ async def _stopped(task: asyncio.Task[None]) -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def _enter(stack: AsyncExitStack, spec: ServerSpec, log_file: Path, *, refusals: list[str]) -> tuple[Source, Any]:
-    if spec.url:
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
+async def _reach(
+    stack: AsyncExitStack, spec: ServerSpec, *, refusals: list[str], login: OAuthClientProvider | None
+) -> tuple[Source, Any]:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
 
-        async def answered(response: Response) -> None:
-            if response.status_code >= 400:
-                refusals.append(f"it answered with status {response.status_code}")
+    async def answered(response: Response) -> None:
+        if response.status_code == 401:
+            refusals.append(f"it wants a login (limpet mcp login {spec.name})")
+        elif response.status_code >= 400:
+            refusals.append(f"it answered with status {response.status_code}")
 
-        http = create_mcp_http_client(headers=dict(spec.headers))
-        http.event_hooks["response"].append(answered)
-        await stack.enter_async_context(http)
-        return await stack.enter_async_context(streamable_http_client(spec.url, http_client=http))
-    return await stack.enter_async_context(child(program_of(spec), log_file))
+    if login is None and spec.home:
+        login = known_login(Logins(Path(spec.home)), spec.name, spec.url, refusals=refusals)
+    http = create_mcp_http_client(headers=dict(spec.headers), auth=login)
+    http.event_hooks["response"].append(answered)
+    await stack.enter_async_context(http)
+    return await stack.enter_async_context(streamable_http_client(spec.url, http_client=http))
 
 
 class _Transport:

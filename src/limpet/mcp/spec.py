@@ -21,7 +21,8 @@ PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 
 
 class ServerSpec(Struct, frozen=True):
-    """One server, ready to be started. `env` is all it gets by name; `fault` says why it cannot be started.
+    """One server, ready to be started. `env` is all it gets by name; `fault` says why it cannot be started,
+    `home` is the folder whose store of secrets holds its login.
 
     `timeout` and `start` are seconds. `tools`, `allow` and `read_only` are the server's own names for its tools.
     """
@@ -40,6 +41,7 @@ class ServerSpec(Struct, frozen=True):
     read_only: tuple[str, ...] = ()
     trust: Literal["external", "tool"] = "external"
     fault: str = ""
+    home: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -85,4 +87,5 @@ def spec_of(name: str, server: ServerSettings, *, root: Path, environ: Mapping[s
         read_only=server.read_only,
         trust=server.trust,
         fault=fault,
+        home=str(root),
     )
