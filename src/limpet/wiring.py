@@ -322,7 +322,9 @@ async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: 
     from limpet.mcp.servers import Servers
     from limpet.mcp.spec import specs_of
 
-    servers = Servers(specs_of(settings, home.root, os.environ), Records(home.mcp), clock=SystemClock())
+    workspace = str(find_workspace(settings.agent.workspace, home))
+    specs = specs_of(settings, home.root, os.environ, workspace=workspace)
+    servers = Servers(specs, Records(home.mcp), clock=SystemClock())
     stack.push_async_callback(servers.close)
     await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
     return servers

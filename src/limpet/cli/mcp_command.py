@@ -15,6 +15,7 @@ from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
+from limpet.config.paths import find_workspace
 from limpet.config.schema import ServerSettings, Settings
 from limpet.config.table import Key
 from limpet.config.write import set_values, unset_value
@@ -220,7 +221,9 @@ def _moment(at: int) -> str:
 def _spec(invocation: Invocation, settings: Settings, name: str) -> ServerSpec:
     if name not in settings.mcp.servers:
         raise _unknown(name, settings)
-    return spec_of(name, settings.mcp.servers[name], root=invocation.home().root, environ=os.environ)
+    home = invocation.home()
+    workspace = str(find_workspace(settings.agent.workspace, home))
+    return spec_of(name, settings.mcp.servers[name], root=home.root, environ=os.environ, workspace=workspace)
 
 
 def _unknown(name: str, settings: Settings) -> UserError:

@@ -236,7 +236,7 @@ async def connect(
         if spec.url:
             read, write = await _reach(stack, spec, refusals=refusals, login=login)
         else:
-            read, write = await stack.enter_async_context(child(program_of(spec), log_file))
+            read, write = await stack.enter_async_context(child(await asyncio.to_thread(program_of, spec), log_file))
         watched = Watched(read, ended=ended, dropped=dropped)
         client = Client(
             _Transport(watched, write),

@@ -56,6 +56,12 @@ def _call(name: str, params: dict[str, Any], *, plan: Path) -> dict[str, object]
             token = params["_meta"]["progressToken"]
             send({"method": "notifications/progress", "params": {"progressToken": token, **PROGRESS}})
             return text("done")
+        case "touch":
+            try:
+                Path(arguments["path"]).touch()
+            except OSError as error:
+                return text(f"refused: {error.strerror}", isError=True)
+            return text("touched")
         case "change":
             _change(plan)
             return text("changed")
