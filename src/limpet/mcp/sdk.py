@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PAGES = 100
+_ASKED_AGAIN = 30.0
+"""Seconds after which a server that has stopped telling of changes is asked again."""
 MOST_TOOLS = 500
 
 _NO_SUCH_METHOD = -32601
@@ -255,12 +257,18 @@ async def _listen(client: Client, changed: asyncio.Event) -> None:
     from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
     from mcp.shared.exceptions import MCPError
 
-    try:
-        async with client.listen(tools_list_changed=True, prompts_list_changed=True) as told:
-            async for _ in told:
-                changed.set()
-    except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError) as error:
-        log.debug("no word of changes: %s", error)
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as told:
+                async for _ in told:
+                    changed.set()
+            return
+        except SubscriptionLost:
+            await asyncio.sleep(_ASKED_AGAIN)
+            changed.set()  # what was said meanwhile is not said again
+        except (ListenNotSupportedError, MCPError, TimeoutError) as error:
+            log.debug("no word of changes: %s", error)
+            return
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:
