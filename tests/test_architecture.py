@@ -37,7 +37,8 @@ BROAD_EXCEPTS: set[str] = {
     "cli/doctor.py:run_check",
     "cli/group.py:execute",  # process main: logged, told in one sentence
     "llm/embedded_child.py:main",  # process main: told to the parent
-    "mcp/server.py:Server._call",  # the SDK: becomes a ToolError
+    "cli/mcp_login.py:login",  # the SDK: becomes a UserError
+    "mcp/server.py:Server._ask",  # the SDK: becomes a ToolError
     "mcp/server.py:Server._own",  # owner task of a server: logged, told to who waits for it
     "agent/hooks.py:_run",  # hook: a refusal before a tool, else logged and told
     "plugins/guarded.py:_outcome",  # plug-in call: becomes a ToolError

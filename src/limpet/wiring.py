@@ -36,6 +36,7 @@ from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
 from limpet.plugins.loaded import NOTHING_LOADED, Loaded
+from limpet.prompt.deferral import Choice, chosen
 from limpet.prompt.runtime import day_start, local_moment
 from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
@@ -54,6 +55,7 @@ from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.tools.builtin import builtin
+from limpet.tools.deferred import CallTool, deferrable, make_tool_search
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
@@ -103,8 +105,8 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    `extras.more` and those of `servers` follow the built-in ones, and are not for small windows.
-    Only tools that all of `profiles` have.
+    `extras.more` and those of `servers` follow the built-in ones. What the prompt has no room for, and what appears
+    later, is found and called by `tool_search` and `call_tool`. Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -135,16 +137,32 @@ class Toolbox(Sequence[Tool]):
         )
         self.full = self._offered((*make(sessions=extras.sessions), *extras.more))
         self._tiny = self._offered(make(tiny=True))
+        search = make_tool_search(lambda: self._all)
+        self._ways = self._offered((CallTool(), search))
+        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
         if not profile.tools:
             return ()
-        return tuple(tool.spec for tool in (self._tiny if tier_for(profile.window) == "tiny" else self._all))
+        tiny = tier_for(profile.window) == "tiny"
+        built_in, ways = (self._tiny, self._tiny_ways) if tiny else (self.full, self._ways)
+        choice = Choice(
+            built_in=[tool.spec for tool in built_in],
+            rare={tool.spec.name for tool in built_in if deferrable(tool)},
+            served=[tool.spec for tool in self._served],
+            ways=[tool.spec for tool in ways],
+            open=self._servers is not None,
+        )
+        return chosen(choice, profile)
+
+    @property
+    def _served(self) -> tuple[Tool, ...]:
+        return self._offered(self._servers.tools if self._servers else ())
 
     @property
     def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *self._offered(self._servers.tools if self._servers else ()))
+        return (*self.full, *self._ways, *self._served)
 
     def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
         return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))
@@ -168,11 +186,10 @@ class Toolbox(Sequence[Tool]):
 @asynccontextmanager
 async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
-    loaded, home = invocation.settings(), invocation.home()
+    loaded, home, clock = invocation.settings(), invocation.home(), SystemClock()
     settings = loaded.settings
     workspace = _prepare(settings, home, emit=entrance.emit)
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
-    clock = SystemClock()
     async with AsyncExitStack() as stack:
         owner, store, nudges = await _open_state(stack, home, settings.store)
         sandbox = _sandbox(stack, settings, home)
@@ -219,6 +236,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             emit=entrance.emit,
             commands=processes,
             hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
+            prompts=servers.prompts if servers else None,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
@@ -329,7 +347,9 @@ async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: 
     from limpet.mcp.servers import Servers
     from limpet.mcp.spec import specs_of
 
-    servers = Servers(specs_of(settings, home.root, os.environ), Records(home.mcp), clock=SystemClock())
+    workspace = str(find_workspace(settings.agent.workspace, home))
+    specs = specs_of(settings, home.root, os.environ, workspace=workspace)
+    servers = Servers(specs, Records(home.mcp), clock=SystemClock())
     stack.push_async_callback(servers.close)
     await servers.learn(wait=settings.mcp.wait, warn=lambda text: emit(Notice(text, level="warning")))
     return servers

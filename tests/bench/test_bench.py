@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +79,13 @@ def test_the_sandbox_is_measured_against_a_bare_shell(tmp_path: Path) -> None:
     report, _ = bench("sandbox", tmp_path / "report.json")
     assert [figure.name for figure in report.figures if figure.what == "time"][:1] == ["sh, nothing around it"]
     assert all(figure.goal == 40 for figure in report.figures if figure.what == "added" and "sandbox" in figure.name)
+
+
+def test_calls_of_servers_are_measured_against_the_sdk_s(tmp_path: Path) -> None:
+    pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    report, _ = bench("mcp", tmp_path / "report.json")
+    assert [figure.goal for figure in report.figures if figure.what == "added"] == [3, 3]
+    assert {figure.what for figure in report.figures} >= {"closing", "idle CPU"}
 
 
 def test_sizes_keep_their_goals(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from msgspec import structs
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+from limpet.assistant import commands_look
 from limpet.cli.door import Entrance, Nobody
 from limpet.cli.group import Invocation
 from limpet.cli.talk import Talk
@@ -148,5 +149,71 @@ def test_c59_a_turn_uses_a_server_and_its_result_is_from_outside(
             assert '{"word": "barnacle"}' in results[0]["content"]
             assert "[From the MCP server b." in results[0]["content"]
             assert "Not approved" in results[1]["content"]
+
+    asyncio.run(main())
+
+
+def test_a_prompt_of_a_server_is_said_once_as_a_stranger_s_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+    fake = FakeServer(tmp_path / "b", ["echo"], prompts=[{"name": "greet", "arguments": [{"name": "who"}]}])
+
+    async def main() -> None:
+        async with FakeOpenAI([Reply(text=("hello",))]) as model:
+            configure(tmp_path, model, b=program(fake) | {"start": 20})
+            text = (tmp_path / "config.toml").read_text().replace("wait = 0.5", "wait = 20")
+            (tmp_path / "config.toml").write_text(text)
+            shown: list[str] = []
+            async with open_assistant(Invocation(), Entrance(emit=Trace().emit, approvals=Nobody())) as services:
+                talk = Talk(services, "main", lambda row: shown.append(row.text))
+                await talk.say("/mcp")
+                await talk.say("/mcp b.nothing")
+                await talk.say("/mcp b.greet the cat")
+                assert talk.conversation.log().tainted
+            assert shown[0] == "/mcp b.greet [who=…]"
+            assert "has a prompt b.nothing" in shown[1]
+            assert shown[2:] == ["hello"]
+            (body,) = [request.body for request in model.requests if request.body]
+            assert '[The prompt b.greet:]\ngreet {"who": "the cat"}' in str(body["messages"][-1]).replace("\\n", "\n")
+
+    asyncio.run(main())
+
+
+def test_f13_tools_that_come_after_the_prompt_are_found_and_called_and_the_prompt_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path))
+    fake = FakeServer(tmp_path / "b", ["change"])
+    script = [
+        Reply(calls=(Call("mcp_b_change", "{}"),)),
+        Reply(text=("first",)),
+        Reply(calls=(Call("tool_search", '{"query": "later"}'),)),
+        Reply(calls=(Call("call_tool", '{"name": "mcp_b_later", "arguments": {"n": 1}}'),)),
+        Reply(calls=(Call("call_tool", '{"name": "mcp_b_gone", "arguments": {}}'),)),
+        Reply(text=("second",)),
+    ]
+
+    async def main() -> None:
+        async with FakeOpenAI(script) as model:
+            configure(tmp_path, model, b=program(fake, allow=["*"], trust="tool") | {"start": 20})
+            text = (tmp_path / "config.toml").read_text().replace("wait = 0.5", "wait = 20")
+            (tmp_path / "config.toml").write_text(text)
+            async with open_assistant(Invocation(), Entrance(emit=Trace().emit, approvals=Nobody())) as services:
+                talk = Talk(services, "main", lambda row: None)
+                await talk.say("change it")
+                async with asyncio.timeout(20):
+                    while not any(tool.spec.name == "mcp_b_later" for tool in services.tools):
+                        await asyncio.sleep(0.02)
+                await talk.say("go on")
+                shown = await commands_look.context(talk.conversation)
+            assert "deferred: 1 tools" in shown
+            assert "they came after this prompt was made" in shown
+            offered = [request.body for request in model.requests if request.body]
+            assert offered[0]["tools"] == offered[-1]["tools"]
+            results = [one["content"] for one in offered[-1]["messages"] if one["role"] == "tool"]
+            assert results[1].startswith("mcp_b_later: ")
+            assert results[2:] == ['{"n": 1}', results[3]]
+            assert "There is no tool 'mcp_b_gone'" in results[3]
 
     asyncio.run(main())

@@ -41,6 +41,12 @@ def test_explain_knows_the_taint_rule(tmp_path: Path) -> None:
     assert "rule: taint" in run(tmp_path, *arguments, "--tainted").out
 
 
+def test_explain_judges_the_call_inside_call_tool(tmp_path: Path) -> None:
+    configured(tmp_path)
+    inner = json.dumps({"name": "exec", "arguments": {"command": "rm -rf src"}})
+    assert "rule: danger" in run(tmp_path, "policy", "explain", "call_tool", inner).out
+
+
 def test_list_shows_own_and_default_rules(tmp_path: Path) -> None:
     configured(tmp_path)
     out = run(tmp_path, "policy", "list").out

@@ -20,6 +20,7 @@ from limpet.agent.guard import LoopGuard
 from limpet.agent.plans import wanted
 from limpet.errors import LeaseError, LimpetError, PolicyError, StoreError, ToolError, TurnWaits
 from limpet.session.project import UNKNOWN_OUTCOME
+from limpet.tools.deferred import SEARCH, unwrapped
 from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
@@ -30,6 +31,9 @@ from limpet.types.ports import BoundCall, Clock, Emit, Hooks, Journal, PendingCa
 from limpet.types.tool import FileIntent, ToolResult, text_result
 
 log = logging.getLogger(__name__)
+
+_MOST_NAMED = 60
+"""Tools that the error for an unknown one names."""
 
 
 class PathLocks:
@@ -77,6 +81,7 @@ class Execution:
         emit: Emit,
         hooks: Hooks | None = None,
     ) -> None:
+        self._all = tools
         self._tools = {tool.spec.name: tool for tool in tools}
         self._policy = policy
         self._context = context
@@ -110,7 +115,7 @@ class Execution:
         """The batch in parts that run one after the other; an exclusive call is a part of its own."""
         waves: list[list[PendingCall]] = [[]]
         for call in calls:
-            tool = self._tools.get(call.call.name)
+            tool = self._tool(unwrapped(call.call).name)
             if tool is not None and tool.exclusive:
                 waves += [[call], []]
             else:
@@ -118,7 +123,11 @@ class Execution:
         return [wave for wave in waves if wave]
 
     async def one(self, call: PendingCall) -> bool:
-        """Give one call its result, unless it has to wait for the owner; whether it ends the turn."""
+        """Give one call its result, unless it has to wait for the owner; whether it ends the turn.
+
+        A call of another tool through `call_tool` is that tool's, for everybody who judges, sees or logs it.
+        """
+        call = structs.replace(call, call=unwrapped(call.call))
         began = self._clock.monotonic()
         self._emit(ToolBegan(call=call.name, name=call.call.name, arguments=call.call.arguments))
         beside = Beside([], [])
@@ -160,12 +169,23 @@ class Execution:
         """The tool and its checked arguments. Raises `ToolError`."""
         if call.call.fault:
             raise ToolError(call.call.fault)
-        tool = self._tools.get(call.call.name)
+        tool = self._tool(call.call.name)
         if tool is None:
-            raise ToolError(f"There is no tool {call.call.name!r}. The tools are: {', '.join(self._tools)}.")
+            raise ToolError(UNKNOWN_OUTCOME if call.started else self._no_tool(call.call.name))
         if refusal := self.guard.refusal(call.call):
             raise ToolError(refusal)
         return tool, tool.bind(call.call.arguments, workspace=self._context.workspace)
+
+    def _tool(self, name: str) -> Tool | None:
+        """The tool `name`, also one that has appeared since the turn began."""
+        if name not in self._tools:
+            self._tools = {tool.spec.name: tool for tool in self._all} | self._tools
+        return self._tools.get(name)
+
+    def _no_tool(self, name: str) -> str:
+        if len(self._tools) > _MOST_NAMED and SEARCH in self._tools:
+            return f"There is no tool {name!r}, or not any more. {SEARCH} finds those there are."
+        return f"There is no tool {name!r}. The tools are: {', '.join(self._tools)}."
 
     def _known_outcome(self, call: PendingCall, tool: Tool) -> ToolResult | None:
         """The result of a call that was begun before a crash; None when it may run (again)."""

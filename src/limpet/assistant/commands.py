@@ -11,6 +11,7 @@ from msgspec import structs
 from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_approvals as approvals
 from limpet.assistant import commands_look as look
+from limpet.assistant import commands_mcp as mcp
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_trust as trust
@@ -137,6 +138,14 @@ COMMANDS = {
             usage="[provider/model]",
             run=session.model,
             needs_lease=True,
+        ),
+        Command(
+            name="mcp",
+            summary="say a prompt of an MCP server; alone it lists them",
+            usage="[server.prompt name=value…]",
+            run=mcp.mcp,
+            needs_lease=True,
+            looks_alone=True,
         ),
         Command(name="usage", summary="what was used in the last day and here", run=look.usage),
         Command(

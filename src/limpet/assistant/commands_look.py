@@ -9,12 +9,15 @@ from limpet.assistant.orders import Order, Talk
 from limpet.assistant.services import Keeping
 from limpet.llm.cache_marks import takes_marks
 from limpet.llm.tokens import estimate, message_tokens
+from limpet.prompt.deferral import about_left_out
+from limpet.prompt.deferral import tokens as tokens_of_tools
 from limpet.session import breaks
 from limpet.session.log import Log
 from limpet.session.room import room_of
 from limpet.store import entries, sessions, spending, turns
 from limpet.store import usage as usage_rows
 from limpet.store.turns import TurnRow
+from limpet.tools.deferred import deferrable
 from limpet.types.entry import PromptEntry
 from limpet.types.profile import Profile
 from limpet.types.usage import Usage
@@ -66,9 +69,8 @@ async def context(conversation: Talk) -> str:
     profile = model.profile
     log, prompt = conversation.log(), await current_prompt(conversation)
     factor = conversation.services.weights.factor(profile)
-    tools = sum(estimate(f"{tool.name} {tool.description} {bytes(tool.parameters).decode()}") for tool in prompt.tools)
     fixed = [(section.name, estimate(section.text)) for section in prompt.sections]
-    fixed.append((f"tools ({len(prompt.tools)})", tools))
+    fixed.append((f"tools ({len(prompt.tools)})", tokens_of_tools(prompt.tools)))
     messages = sum(map(message_tokens, log.messages()))
     rows = [(name, round(tokens * factor)) for name, tokens in (*fixed, ("messages", messages))]
     prefix = sum(tokens for _, tokens in rows[:-1])
@@ -76,7 +78,11 @@ async def context(conversation: Talk) -> str:
     rows += [("total", prefix + rows[-1][1]), ("may have", room.limit), ("window", room.window)]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name:<{width}}  {tokens:>9,}" for name, tokens in rows]
-    return "\n".join([*lines, "", f"prompt: {prompt.tier}, made for: {prompt.reason}", *_cache(log, profile, prefix)])
+    lines += ["", f"prompt: {prompt.tier}, made for: {prompt.reason}"]
+    there = [tool.spec for tool in conversation.services.tools if deferrable(tool)]
+    if profile.tools and (deferred := about_left_out(prompt.tools, there, profile)):
+        lines.append(deferred)
+    return "\n".join([*lines, *_cache(log, profile, prefix)])
 
 
 def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from limpet.agent.queue import Control
-from limpet.assistant import asking, commands, recover, turn
+from limpet.assistant import asking, commands, commands_mcp, recover, turn
 from limpet.assistant.claim import Claim, StaleLogError, claim, is_waiting
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.services import Services
@@ -82,7 +82,11 @@ class Conversation:
             await commands.answer(self, row, command)
             if command.decides:
                 await self.recover()
-        return await self.attend(row.id)
+        attended = await self.attend(row.id)
+        if not commands.find(inbound.text):
+            return attended
+        said = self.services.store.read(lambda connection: commands_mcp.said(connection, row))
+        return await self.attend(said.id) if said else attended
 
     async def _check_room(self, text: str) -> None:
         """Refuse a text that would fill the model's window by itself. Raises `InputError`, `NoModelError`."""

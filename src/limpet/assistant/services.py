@@ -88,6 +88,18 @@ class Notes(Protocol):
         ...
 
 
+class Prompts(Protocol):
+    """Called for prompts that MCP servers offer; provided by `app` over `mcp`."""
+
+    def listed(self) -> Sequence[tuple[str, str]]:
+        """How each is called (SERVER.PROMPT and its arguments), and what it is for."""
+        ...
+
+    async def text(self, name: str, arguments: str) -> tuple[str, Trust]:
+        """What the prompt `name` says, and how far that is trusted. Raises `InputError`, `ToolError`."""
+        ...
+
+
 class Commands(Protocol):
     """Called about commands in the background; provided by `app` over `tools.processes`."""
 
@@ -170,6 +182,7 @@ class Services:
     undo: Keeper | None = None
     commands: Commands | None = None
     hooks: Hooks | None = None
+    prompts: Prompts | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:

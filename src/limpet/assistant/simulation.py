@@ -13,6 +13,7 @@ from limpet.errors import ToolError
 from limpet.session.log import Log
 from limpet.store import approvals, entries, inbox
 from limpet.store.sessions import SessionRow
+from limpet.tools.deferred import unwrapped
 from limpet.types.content import ToolCall
 from limpet.types.entry import AssistantEntry, Entry, ToolResultEntry
 from limpet.types.envelope import lowest
@@ -58,7 +59,7 @@ def simulate(services: Services, session: SessionRow, policy: Policy) -> Iterato
                 result = results.get(name)
                 then = _happened(result.text if result and result.is_error else "", result is None, name in asked)
                 plan, now = _judge(services, tools, call, policy=guarded, scope=scope)
-                yield Judged(session.id, entry.turn, call.name, plan, then, now)
+                yield Judged(session.id, entry.turn, unwrapped(call).name, plan, then, now)
         log.extend([entry])
 
 
@@ -73,6 +74,7 @@ def _happened(error: str, is_open: bool, asked: bool) -> Happened:
 def _judge(
     services: Services, tools: Mapping[str, Tool], call: ToolCall, *, policy: Policy, scope: Scope
 ) -> tuple[str, Verdict | None]:
+    call = unwrapped(call)
     tool = tools.get(call.name)
     try:
         bound = tool.bind(call.arguments, workspace=services.workspace) if tool else None

@@ -15,6 +15,7 @@ from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
+from limpet.config.paths import find_workspace
 from limpet.config.schema import ServerSettings, Settings
 from limpet.config.table import Key
 from limpet.config.write import set_values, unset_value
@@ -22,6 +23,7 @@ from limpet.errors import InputError, UserError
 from limpet.mcp.foreign import read_servers
 from limpet.mcp.kept import Record, Records
 from limpet.mcp.names import server_parts, tool_name
+from limpet.mcp.oauth import Logins
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec, spec_of
 from limpet.types.ports import Clock
@@ -123,6 +125,30 @@ def test_server(invocation: Invocation, name: str) -> None:
     asyncio.run(_test(invocation, name))
 
 
+@mcp.command("login")
+@click.argument("name", type=WORDS)
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.pass_obj
+def login_command(invocation: Invocation, name: str, *, no_browser: bool) -> None:
+    """Log in to the server NAME (OAuth); the tokens go into the store of secrets."""
+    from limpet.cli.mcp_login import login  # with it comes a browser
+
+    spec, home = _spec(invocation, invocation.settings().settings, name), invocation.home()
+    asyncio.run(login(spec, Logins(home.root), Records(home.mcp), browser=not no_browser))
+    note(home, "mcp.changed", name, detail="logged in")
+
+
+@mcp.command("logout")
+@click.argument("name", type=WORDS)
+@click.pass_obj
+def logout_command(invocation: Invocation, name: str) -> None:
+    """Forget the login of the server NAME."""
+    from limpet.cli.mcp_login import logout
+
+    logout(_spec(invocation, invocation.settings().settings, name), Logins(invocation.home().root))
+    note(invocation.home(), "mcp.changed", name, detail="logged out")
+
+
 @mcp.command("remove")
 @click.argument("name", type=WORDS)
 @click.pass_obj
@@ -131,6 +157,7 @@ def remove(invocation: Invocation, name: str) -> None:
     if not unset_value(invocation.home().config, ("mcp", "servers", name)):
         raise _unknown(name, load_settings(invocation.home().config, os.environ).settings)
     Records(invocation.home().mcp).remove(name)
+    Logins(invocation.home().root).forget(name)
     note(invocation.home(), "mcp.changed", name, detail="removed")
     say(f"Removed {name}.")
 
@@ -167,6 +194,8 @@ def _show_tools(settings: Settings, spec: ServerSpec, record: Record) -> None:
     part = server_parts(settings.mcp.servers)[spec.name]
     shown = [tool for tool in record.tools if not spec.tools or tool.name in spec.tools]
     say(pairs((tool_name(part, spec.name, tool.name), tool.description.partition("\n")[0][:100]) for tool in shown))
+    for prompt in record.prompts:
+        say(f"prompt: /mcp {spec.name}.{prompt.name}  {prompt.description.partition(chr(10))[0][:100]}".rstrip())
     for one in record.dropped:
         say(f"left out: {one}")
 
@@ -192,7 +221,9 @@ def _moment(at: int) -> str:
 def _spec(invocation: Invocation, settings: Settings, name: str) -> ServerSpec:
     if name not in settings.mcp.servers:
         raise _unknown(name, settings)
-    return spec_of(name, settings.mcp.servers[name], root=invocation.home().root, environ=os.environ)
+    home = invocation.home()
+    workspace = str(find_workspace(settings.agent.workspace, home))
+    return spec_of(name, settings.mcp.servers[name], root=home.root, environ=os.environ, workspace=workspace)
 
 
 def _unknown(name: str, settings: Settings) -> UserError:

@@ -24,8 +24,10 @@ from limpet.config.schema import PolicySettings, RuleSettings
 from limpet.errors import InputError
 from limpet.session.log import Log
 from limpet.store import sessions
+from limpet.tools.deferred import unwrapped
 from limpet.tools.profiles import PROFILES
 from limpet.tools.rules import Explanation, RulePolicy
+from limpet.types.content import ToolCall
 from limpet.types.envelope import TRUST_ORDER, Trust
 from limpet.types.event import Event
 from limpet.types.ports import EVERYWHERE, BoundCall, Person, Scope, Tool, Verdict
@@ -105,6 +107,8 @@ async def _explain(
     invocation: Invocation, name: str, arguments: str, *, scope: Scope
 ) -> tuple[Verdict, tuple[Verdict, ...]]:
     async with _opened(invocation, agent=scope.agent) as services:
+        call = unwrapped(ToolCall("", name, arguments))
+        name, arguments = call.name, call.arguments
         tool = next((one for one in services.tools if one.spec.name == name), None)
         if tool is None:
             known = ", ".join(one.spec.name for one in services.tools)

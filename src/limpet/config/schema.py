@@ -262,7 +262,8 @@ class ServerSettings(Struct, frozen=True):
     `env` and `headers` may hold secret references; a program gets no other variables but a few harmless ones. `tools`
     names those that are offered, empty = all. `allow` names those that run without asking, `read_only` those that
     change nothing; `*` there: all, and all that the server itself calls read-only. `timeout` is seconds for one call,
-    `start` for starting. Results are `external`, written by strangers, unless `trust` is `tool`.
+    `start` for starting. Results are `external`, written by strangers, unless `trust` is `tool`. `sandbox` isolates the
+    program like a command: it can write the workspace only, read the folders `reads` besides, and has this `network`.
     """
 
     command: str = ""
@@ -278,6 +279,9 @@ class ServerSettings(Struct, frozen=True):
     allow: tuple[str, ...] = ()
     read_only: tuple[str, ...] = ()
     trust: Literal["external", "tool"] = "external"
+    sandbox: bool = False
+    network: Literal["none", "open"] = "none"
+    reads: tuple[str, ...] = ()
 
 
 class McpSettings(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What is known of a server between starts: its tools, and how the last start went. One small file each.
+"""What is known of a server between starts: its tools and prompts, and how the last start went. One small file each.
 
 So the model can be told of tools without starting anything, and every process says the same of a server's health.
 """
@@ -23,14 +23,33 @@ class Listed(Struct, frozen=True, omit_defaults=True):
     read_only: bool = False
 
 
+class Argument(Struct, frozen=True, omit_defaults=True):
+    """What a prompt takes."""
+
+    name: str
+    description: str = ""
+    required: bool = False
+
+
+class ListedPrompt(Struct, frozen=True, omit_defaults=True):
+    """A prompt as its server lists it."""
+
+    name: str
+    description: str = ""
+    arguments: tuple[Argument, ...] = ()
+
+
 class Record(Struct, frozen=True, omit_defaults=True):
     """`fingerprint` is that of the `ServerSpec` the tools belong to. Times are UTC milliseconds, 0 = never.
 
-    `dropped` says which tools cannot be used and why; `failure` why the last start failed, empty when it did not.
+    `resources`: it has some to read. `dropped` says which tools cannot be used and why; `failure` why the last start
+    failed, empty when it did not.
     """
 
     fingerprint: str = ""
     tools: tuple[Listed, ...] = ()
+    prompts: tuple[ListedPrompt, ...] = ()
+    resources: bool = False
     dropped: tuple[str, ...] = ()
     started_at: int = 0
     failure: str = ""

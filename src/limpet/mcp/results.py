@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 
 from limpet.mcp.sdk import Answer, Part, Resource
 from limpet.mcp.spec import ServerSpec
@@ -22,6 +23,17 @@ _PICTURES = (
 """Kinds that every model with eyes takes, by how they begin."""
 _LARGEST = 20_000_000
 _MOST_PICTURES = 8
+
+
+async def read_result(found: Sequence[Resource], context: ToolContext, *, spec: ServerSpec, uri: str) -> ToolResult:
+    """The result of reading `uri`."""
+    parts = tuple(Part("resource", resource=one) for one in found)
+    return await result_of(Answer(parts), context, spec=spec, tool=uri)
+
+
+async def listed_result(text: str, context: ToolContext, *, spec: ServerSpec) -> ToolResult:
+    """The result that holds a server's own words, such as a list of what it has."""
+    return await result_of(Answer((Part("text", text),)), context, spec=spec, tool="list")
 
 
 async def result_of(answer: Answer, context: ToolContext, *, spec: ServerSpec, tool: str) -> ToolResult:

@@ -6,29 +6,47 @@ A connection is entered and left in one task (the SDK's scopes demand it), calls
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from limpet import __version__
-from limpet.mcp.kept import Listed
-from limpet.mcp.spec import ServerSpec
+from limpet.mcp.kept import Argument, Listed, ListedPrompt
+from limpet.mcp.oauth import Logins, known_login
+from limpet.mcp.spec import ServerSpec, program_of
+from limpet.mcp.stdio import child
+from limpet.mcp.watched import Source, Watched
 
 if TYPE_CHECKING:
     from httpx2 import Response
     from mcp import Client
-    from mcp.client._transport import ReadStream, TransportStreams
-    from mcp.shared.message import SessionMessage
+    from mcp.client.auth import OAuthClientProvider
+    from pydantic import BaseModel
+
+log = logging.getLogger(__name__)
 
 _PAGES = 100
+_ASKED_AGAIN = 30.0
+"""Seconds after which a server that has stopped telling of changes is asked again."""
 MOST_TOOLS = 500
 
+_NO_SUCH_METHOD = -32601
+"""The code of JSON-RPC."""
+
+
+class _Page(Protocol):
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=_Page)
+T = TypeVar("T")
 Progress = Callable[[str], None]
 
 
@@ -54,6 +72,34 @@ class Part(Struct, frozen=True, rename="camel"):
     resource: Resource | None = None
 
 
+class Offer(Struct, frozen=True):
+    """A resource there is to read, or (`template`) a pattern of their addresses. `size` is bytes, None = not known."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    mime: str = ""
+    size: int | None = None
+    template: bool = False
+
+
+class Spoken(Struct, frozen=True):
+    """One message of a prompt."""
+
+    role: str
+    content: Part
+
+
+class Script(Struct, frozen=True):
+    """What a prompt says."""
+
+    messages: tuple[Spoken, ...] = ()
+
+
+class _Contents(Struct, frozen=True):
+    contents: tuple[Resource, ...] = ()
+
+
 class Answer(Struct, frozen=True, rename="camel"):
     """What a tool answered."""
 
@@ -63,7 +109,7 @@ class Answer(Struct, frozen=True, rename="camel"):
 
 
 class Connection:
-    """A server that is there. `ended` is set when it is not any more, `changed` when its list of tools is another."""
+    """A server that is there. `ended` is set when it no longer is, `changed` when its tools or prompts are others."""
 
     def __init__(self, client: Client, *, ended: asyncio.Event, changed: asyncio.Event, dropped: list[str]) -> None:
         self._client = client
@@ -75,9 +121,7 @@ class Connection:
         """The tools it has, each name once, and what had to be left out and why."""
         self._dropped.clear()
         found: dict[str, Listed] = {}
-        cursor: str | None = None
-        for _ in range(_PAGES):
-            page = await self._client.list_tools(cursor=cursor)
+        async for page in _pages(self._client.list_tools):
             for tool in page.tools:
                 if tool.name in found or len(found) >= MOST_TOOLS:
                     why = "there is another of that name" if tool.name in found else f"only {MOST_TOOLS} are taken"
@@ -90,10 +134,53 @@ class Connection:
                     schema=Raw(msgspec.json.encode(tool.input_schema)),
                     read_only=bool(hints and hints.read_only_hint),
                 )
-            if not page.next_cursor or page.next_cursor == cursor:
-                break
-            cursor = page.next_cursor
         return tuple(found.values()), tuple(self._dropped)
+
+    @property
+    def has_resources(self) -> bool:
+        return self._client.server_capabilities.resources is not None
+
+    async def list_prompts(self) -> tuple[ListedPrompt, ...]:
+        """The prompts it has; none where it knows of no such thing."""
+        if self._client.server_capabilities.prompts is None:
+            return ()
+        found: dict[str, ListedPrompt] = {}
+        async for page in _pages(self._client.list_prompts):
+            for one in page.prompts:
+                arguments = (
+                    Argument(given.name, given.description or "", required=bool(given.required))
+                    for given in one.arguments or ()
+                )
+                listed = ListedPrompt(one.name, one.description or one.title or "", tuple(arguments))
+                found.setdefault(one.name, listed)
+        return tuple(found.values())[:MOST_TOOLS]
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> Script:
+        """Raises whatever the SDK raises."""
+        return _plain(await self._client.get_prompt(name, dict(arguments)), Script)
+
+    async def list_resources(self) -> tuple[Offer, ...]:
+        """The resources there are, then the templates of further ones. Raises whatever the SDK raises."""
+        from mcp.shared.exceptions import MCPError
+
+        found: list[Offer] = []
+        async for page in _pages(self._client.list_resources):
+            for one in page.resources:
+                name, about = one.title or one.name, one.description or ""
+                found.append(Offer(str(one.uri), name, about, mime=one.mime_type or "", size=one.size))
+        try:
+            async for page in _pages(self._client.list_resource_templates):
+                for one in page.resource_templates:
+                    name, about = one.title or one.name, one.description or ""
+                    found.append(Offer(one.uri_template, name, about, mime=one.mime_type or "", template=True))
+        except MCPError as error:
+            if error.code != _NO_SUCH_METHOD:
+                raise
+        return tuple(found)
+
+    async def read_resource(self, uri: str) -> tuple[Resource, ...]:
+        """Raises whatever the SDK raises."""
+        return _plain(await self._client.read_resource(uri), _Contents).contents
 
     async def call(self, tool: str, arguments: Mapping[str, object], *, show: Progress) -> Answer:
         """Raises whatever the SDK raises; see `reason`."""
@@ -108,160 +195,119 @@ class Connection:
             if "Session terminated" in str(error):  # so the SDK calls it when a server over HTTP has begun anew
                 self.ended.set()
             raise
-        return msgspec.convert(answer.model_dump(mode="json", by_alias=True, exclude_none=True), Answer)
+        return _plain(answer, Answer)
+
+
+async def _pages(fetch: Callable[..., Awaitable[P]]) -> AsyncGenerator[P]:
+    """All pages of a list."""
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await fetch(cursor=cursor)
+        yield page
+        if not page.next_cursor or page.next_cursor == cursor:
+            return
+        cursor = page.next_cursor
+
+
+def _plain(model: BaseModel, kind: type[T]) -> T:
+    """What the SDK gives in our own words."""
+    return msgspec.convert(model.model_dump(mode="json", by_alias=True, exclude_none=True), kind)
 
 
 @asynccontextmanager
-async def connect(spec: ServerSpec, log: Path, *, refusals: list[str]) -> AsyncGenerator[Connection]:
-    """Start the server (its standard error goes to `log`) or reach it. Raises whatever the SDK raises.
+async def connect(
+    spec: ServerSpec, log_file: Path, *, refusals: list[str], login: OAuthClientProvider | None = None
+) -> AsyncGenerator[Connection]:
+    """Start the server (its standard error goes to `log_file`) or reach it. Raises whatever the SDK raises.
+
+    `login` signs the requests instead of what is known of an earlier login.
 
     Answers over HTTP that are errors are added to `refusals`: the SDK does not tell their status.
     """
     await asyncio.to_thread(import_module, "mcp.client.streamable_http")  # two seconds
     from mcp import Client
-    from mcp_types import Implementation, ToolListChangedNotification
+    from mcp_types import Implementation, PromptListChangedNotification, ToolListChangedNotification
 
     ended, changed, dropped = asyncio.Event(), asyncio.Event(), list[str]()
 
     async def heard(message: object) -> None:
-        if isinstance(message, ToolListChangedNotification):
+        if isinstance(message, ToolListChangedNotification | PromptListChangedNotification):
             changed.set()
 
     async with AsyncExitStack() as stack:
-        read, write = await _enter(stack, spec, log, refusals=refusals)
-        watched = _Watched(read, ended=ended, dropped=dropped)
+        if spec.url:
+            read, write = await _reach(stack, spec, refusals=refusals, login=login)
+        else:
+            read, write = await stack.enter_async_context(child(await asyncio.to_thread(program_of, spec), log_file))
+        watched = Watched(read, ended=ended, dropped=dropped)
         client = Client(
             _Transport(watched, write),
             message_handler=heard,
             client_info=Implementation(name="limpet", version=__version__),
             cache=None,
         )
-        yield Connection(await stack.enter_async_context(client), ended=ended, changed=changed, dropped=dropped)
+        await stack.enter_async_context(client)
+        listening = asyncio.create_task(_listen(client, changed), name=f"mcp {spec.name} changes")
+        stack.push_async_callback(_stopped, listening)
+        yield Connection(client, ended=ended, changed=changed, dropped=dropped)
 
 
-async def _enter(stack: AsyncExitStack, spec: ServerSpec, log: Path, *, refusals: list[str]) -> TransportStreams:
-    if spec.url:
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
+async def _listen(client: Client, changed: asyncio.Event) -> None:
+    """Be told of changed lists by a server of the protocol of 2026, which tells only who asks; others tell unasked."""
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.shared.exceptions import MCPError
 
-        async def answered(response: Response) -> None:
-            if response.status_code >= 400:
-                refusals.append(f"it answered with status {response.status_code}")
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True, prompts_list_changed=True) as told:
+                async for _ in told:
+                    changed.set()
+            return
+        except SubscriptionLost:
+            await asyncio.sleep(_ASKED_AGAIN)
+            changed.set()  # what was said meanwhile is not said again
+        except (ListenNotSupportedError, MCPError, TimeoutError) as error:
+            log.debug("no word of changes: %s", error)
+            return
 
-        http = create_mcp_http_client(headers=dict(spec.headers))
-        http.event_hooks["response"].append(answered)
-        await stack.enter_async_context(http)
-        return await stack.enter_async_context(streamable_http_client(spec.url, http_client=http))
-    from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    errors = stack.enter_context(log.open("a", encoding="utf-8", errors="replace"))
-    parameters = StdioServerParameters(
-        command=spec.command,
-        args=list(spec.args),
-        env=dict(spec.env),
-        cwd=spec.cwd or None,
-        encoding_error_handler="replace",
-    )
-    return await stack.enter_async_context(stdio_client(parameters, errlog=errors))
+async def _stopped(task: asyncio.Task[None]) -> None:
+    """End `task`, whatever it ends with: the connection is at its end as well."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _reach(
+    stack: AsyncExitStack, spec: ServerSpec, *, refusals: list[str], login: OAuthClientProvider | None
+) -> tuple[Source, Any]:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client
+
+    async def answered(response: Response) -> None:
+        if response.status_code == 401:
+            refusals.append(f"it wants a login (limpet mcp login {spec.name})")
+        elif response.status_code >= 400:
+            refusals.append(f"it answered with status {response.status_code}")
+
+    if login is None and spec.home:
+        login = known_login(Logins(Path(spec.home)), spec.name, spec.url, refusals=refusals)
+    http = create_mcp_http_client(headers=dict(spec.headers), auth=login)
+    http.event_hooks["response"].append(answered)
+    await stack.enter_async_context(http)
+    return await stack.enter_async_context(streamable_http_client(spec.url, http_client=http))
 
 
 class _Transport:
     """Streams that are open already, in the shape in which the SDK takes a transport."""
 
-    def __init__(self, read: _Watched, write: Any) -> None:
+    def __init__(self, read: Watched, write: Any) -> None:
         self._streams = (read, write)
 
     async def __aenter__(self) -> Any:
         return self._streams
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         return None
-
-
-class _Watched:
-    """What a server sends. Tells when it ends, and takes out of its lists what would spoil them as a whole."""
-
-    def __init__(
-        self, stream: ReadStream[SessionMessage | Exception], *, ended: asyncio.Event, dropped: list[str]
-    ) -> None:
-        self._stream = stream
-        self._ended = ended
-        self._dropped = dropped
-
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            message = await self._stream.receive()
-        except BaseException:
-            self._ended.set()
-            raise
-        if not isinstance(message, Exception):
-            result: object = getattr(message.message, "result", None)
-            if isinstance(result, dict) and isinstance(result.get("tools"), list):  # pyright: ignore[reportUnknownMemberType]
-                result["tools"] = self._usable(result["tools"])  # pyright: ignore[reportUnknownArgumentType]
-        return message
-
-    def _usable(self, tools: list[object]) -> list[object]:
-        kept: list[object] = []
-        for number, tool in enumerate(tools):
-            found, why = usable(tool)
-            if found is None:
-                self._dropped.append(f"{_named(tool) or f'number {number + 1}'}: {why}")
-            else:
-                kept.append(found)
-        return kept
-
-    async def aclose(self) -> None:
-        self._ended.set()
-        await self._stream.aclose()
-
-    def __aiter__(self) -> _Watched:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        from anyio import EndOfStream
-
-        try:
-            return await self.receive()
-        except EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> _Watched:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-
-def usable(tool: object) -> tuple[dict[str, object] | None, str]:
-    """A listed tool with the fields that are used, in the types that they must have; or why it cannot be used."""
-    if not isinstance(tool, dict):
-        return None, "it is no object"
-    fields: dict[str, object] = {str(key): value for key, value in tool.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    name, schema = fields.get("name"), fields.get("inputSchema", {})
-    if not isinstance(name, str) or not name.strip():
-        return None, "it has no name"
-    if not isinstance(schema, dict):
-        return None, "the schema of its arguments is no object"
-    kind: object = schema.get("type", "object")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
-        return None, "it takes something else than an object of arguments"
-    kept: dict[str, object] = {"name": name, "inputSchema": {**schema, "type": "object"}}
-    for key in ("title", "description"):
-        if isinstance(text := fields.get(key), str):
-            kept[key] = text
-    hints = fields.get("annotations")
-    if isinstance(hints, dict):
-        kept["annotations"] = {"readOnlyHint": hints.get("readOnlyHint") is True}  # pyright: ignore[reportUnknownMemberType]
-    return kept, ""
-
-
-def _named(tool: object) -> str:
-    name: object = tool.get("name") if isinstance(tool, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return name if isinstance(name, str) else ""
 
 
 def reason(error: BaseException, refusals: Sequence[str] = ()) -> str:

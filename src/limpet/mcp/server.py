@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from typing import TypeVar
 
 from msgspec import structs
 
 from limpet.errors import ConfigError, ToolError
-from limpet.mcp.kept import Listed, Record, Records
+from limpet.mcp.kept import Listed, ListedPrompt, Record, Records
 from limpet.mcp.sdk import Answer, Connection, Progress, connect, reason
 from limpet.mcp.spec import ServerSpec
 from limpet.types.ports import Clock
 
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 _LONGEST_REST = 300.0
-_CLOSING = 8.0
-"""Seconds for a server to end: the SDK closes its input, waits 2 s, ends it, waits 2 s, kills it."""
+_CLOSING = 5.0
+"""Seconds for a server to end, which takes a program one second at the most and a farewell over HTTP a while."""
 
 
 class Server:
@@ -63,34 +65,48 @@ class Server:
         wanted = self.spec.tools
         return tuple(tool for tool in self._record.tools if not wanted or tool.name in wanted)
 
+    @property
+    def has_resources(self) -> bool:
+        """Whether it has anything to read, as far as is known."""
+        return self.known and self._record.resources
+
+    @property
+    def prompts(self) -> tuple[ListedPrompt, ...]:
+        """Those that are known."""
+        return self._record.prompts if self.known else ()
+
     async def learn(self) -> None:
         """Start it, so that its tools are known. Raises `ToolError`."""
         await self._connection()
 
     async def call(self, tool: str, arguments: Mapping[str, object], *, progress: Progress) -> Answer:
         """Raises `ToolError` with the server's name and the cause; within the server's `timeout`."""
+        return await self.within(tool, lambda connection: connection.call(tool, arguments, show=progress))
+
+    async def within(self, what: str, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """What `ask` gives, called `what` in errors, which are those of `call`."""
         try:
             async with asyncio.timeout(self.spec.timeout):
-                return await self._call(tool, arguments, progress=progress)
+                return await self._ask(what, ask)
         except TimeoutError:
             raise ToolError(
-                f"The MCP server {self.spec.name} did not answer {tool} within {self.spec.timeout:g} s.",
+                f"The MCP server {self.spec.name} did not answer {what} within {self.spec.timeout:g} s.",
                 hint="Whether it was done is not known.",
             ) from None
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], *, progress: Progress) -> Answer:
+    async def _ask(self, what: str, ask: Callable[[Connection], Awaitable[T]]) -> T:
         connection = await self._connection()
         try:
-            answer = await connection.call(tool, arguments, show=progress)
+            answer = await ask(connection)
         except Exception as error:  # the SDK raises errors of any kind
-            log.warning("MCP server %s: call of %s failed", self.spec.name, tool, exc_info=True)
+            log.warning("MCP server %s: %s failed", self.spec.name, what, exc_info=True)
             if connection.ended.is_set():
                 raise ToolError(
-                    f"The MCP server {self.spec.name} ended in the middle of {tool}.",
+                    f"The MCP server {self.spec.name} ended in the middle of {what}.",
                     hint="Whether it was done is not known. The next call starts the server again.",
                 ) from None
             raise ToolError(
-                f"The MCP server {self.spec.name} could not do {tool}: {reason(error, self._refusals)}."
+                f"The MCP server {self.spec.name} could not do {what}: {reason(error, self._refusals)}."
             ) from None
         self._failures = 0
         return answer
@@ -170,11 +186,13 @@ class Server:
 
     async def _list(self, connection: Connection) -> None:
         tools, dropped = await connection.list_tools()
-        before = self.tools
+        before = (self.tools, self.has_resources)
         self._keep(
             Record(
                 fingerprint=self.spec.fingerprint,
                 tools=tools,
+                prompts=await connection.list_prompts(),
+                resources=connection.has_resources,
                 dropped=dropped,
                 started_at=self._clock.now(),
                 failure="",
@@ -182,7 +200,7 @@ class Server:
         )
         for one in dropped:
             log.warning("MCP server %s: the tool %s is left out", self.spec.name, one)
-        if self.tools != before:
+        if (self.tools, self.has_resources) != before:
             self._changed()
 
     def _failed(self, why: str) -> None:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from limpet.errors import ToolError
 from limpet.mcp.kept import Records
 from limpet.mcp.names import server_parts, tool_name
+from limpet.mcp.prompts import ServerPrompts
+from limpet.mcp.resources import resource_tools
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec
 from limpet.mcp.tool import ServerPolicy, ServerTool
-from limpet.types.ports import Clock, Policy
+from limpet.types.ports import Clock, Policy, Tool
 
 log = logging.getLogger(__name__)
 
@@ -27,19 +29,23 @@ class Servers:
         self._clock = clock
         self._servers = [Server(spec, records, clock=clock, changed=self._forget) for spec in specs]
         self._parts = server_parts(spec.name for spec in specs)
-        self._tools: tuple[ServerTool, ...] | None = None
+        self._tools: tuple[Tool, ...] | None = None
+        self._resource_tools = resource_tools(lambda: [one for one in self._servers if one.has_resources])
+        self.prompts = ServerPrompts(self._servers)
         self._learning: set[asyncio.Task[None]] = set()
 
     @property
-    def tools(self) -> tuple[ServerTool, ...]:
-        """All tools that are known now, by name."""
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools that are known now, by name; those that read resources where there are any."""
         if self._tools is None:
-            named = {
+            named: dict[str, Tool] = {
                 name: ServerTool(server, listed, name)
                 for server in self._servers
                 for listed in server.tools
                 if (name := tool_name(self._parts[server.spec.name], server.spec.name, listed.name))
             }
+            if any(server.has_resources for server in self._servers):
+                named |= {tool.spec.name: tool for tool in self._resource_tools}
             self._tools = tuple(named[name] for name in sorted(named))
         return self._tools
 

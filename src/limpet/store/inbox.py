@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct, convert
 
 from limpet.store.sql import Connection, Value
-from limpet.types.envelope import Inbound, InboxRow, InboxState
+from limpet.types.envelope import Address, Inbound, InboxRow, InboxState
 
 _inbound = msgspec.json.Decoder(Inbound)
 _encoder = msgspec.json.Encoder()
@@ -33,12 +33,18 @@ def receive(connection: Connection, key: str, inbound: Inbound, *, now: int) -> 
         (key, inbound.address.channel, inbound.address.account, inbound.event, now, _encoder.encode(inbound)),
     )
     new = connection.changes() > 0
+    row = find_event(connection, inbound.address, inbound.event)
+    assert row is not None
+    return row, new
+
+
+def find_event(connection: Connection, address: Address, event: str) -> InboxRow | None:
+    """The row of an event by the platform's name for it."""
     row = connection.execute(
         f"SELECT {_COLUMNS} FROM inbox WHERE channel = ? AND account = ? AND event = ?",
-        (inbound.address.channel, inbound.address.account, inbound.event),
+        (address.channel, address.account, event),
     ).fetchone()
-    assert row is not None
-    return _row(row), new
+    return _row(row) if row is not None else None
 
 
 def queued(connection: Connection, key: str) -> list[InboxRow]:

@@ -11,7 +11,8 @@ PROGRAM = Path(__file__).parent / "fakes" / "mcp_stdio.py"
 
 
 class FakeServer:
-    """A server's program, in the folder `folder`. `before` is what it does first: `exit`, `say`, `hang`."""
+    """A server's program, in the folder `folder`. `before` is what else its plan holds:
+    `prompts`, `resources`, and what it does first (`exit`, `say`, `hang`, `deaf`)."""
 
     def __init__(self, folder: Path, tools: Sequence[object] = (), **before: object) -> None:
         self._plan = folder / "plan.json"

@@ -38,7 +38,7 @@ class Traits(Struct, frozen=True):
 
     `writes` names the parameters that hold paths it changes (as `paths` finds them in the text, where one holds
     several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation, or
-    which of its calls do.
+    which of its calls do. `rare`: a prompt with little room may leave it out.
     """
 
     effect: Effect
@@ -48,6 +48,7 @@ class Traits(Struct, frozen=True):
     brief: str
     sends: Sends = False
     paths: Callable[[str], Sequence[str]] = lambda text: (text,)
+    rare: bool = False
 
 
 class Bound:
@@ -91,6 +92,10 @@ class FunctionTool:
     @property
     def exclusive(self) -> bool:
         return self._traits.exclusive
+
+    @property
+    def rare(self) -> bool:
+        return self._traits.rare
 
     @property
     def spec(self) -> ToolSpec:
@@ -155,15 +160,16 @@ def tool(
     brief: str = "",
     sends: Sends = False,
     paths: Callable[[str], Sequence[str]] = lambda text: (text,),
+    rare: bool = False,
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 
-    `writes`, `paths`, `whole` and `sends`: see `Traits`. `brief` is the description for small windows.
+    `writes`, `paths`, `whole`, `sends` and `rare`: see `Traits`. `brief` is the description for small windows.
     """
 
     def make(function: Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]) -> FunctionTool:
         short = brief or _summary(function).split(". ")[0]
-        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends, paths))
+        return FunctionTool(function, Traits(effect, exclusive, writes, whole, short, sends, paths, rare))
 
     return make
 

@@ -22,7 +22,7 @@ _ENDINGS = {
 def make_image(images: ImageMaker) -> FunctionTool:
     """The tool over what makes pictures."""
 
-    @tool(effect="file", writes=("path",), brief="Make a picture.")
+    @tool(effect="file", writes=("path",), brief="Make a picture.", rare=True)
     async def make_image(
         context: ToolContext,
         prompt: Annotated[str, "what the picture shows, in detail"],

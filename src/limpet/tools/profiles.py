@@ -9,7 +9,7 @@ from typing import get_args
 from limpet.config.schema import PolicySettings, ProfileName
 
 _MINIMAL = ("ask", "goal", "plan")
-_MESSAGING = (*_MINIMAL, "message", "session_*", "memory_*", "mcp_*")
+_MESSAGING = (*_MINIMAL, "message", "session_*", "memory_*", "mcp_*", "tool_search", "call_tool")
 _CODING = (
     *_MINIMAL,
     "session_*",

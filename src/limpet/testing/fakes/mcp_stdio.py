@@ -1,13 +1,15 @@
 """A small MCP server on standard input and output, run as a program by its path: quick, as it needs no package.
 
-Its one argument is the path of a JSON file: `tools` is what it lists (read again each time), `exit`, `say` and `hang`
-are what it does before anything else. What a tool does is in `_call`, by its name.
+Its one argument is the path of a JSON file: `tools`, `prompts` and `resources` are what it lists (read again each
+time), `exit`, `say` and `hang` are what it does before anything else, `deaf` that it does not end when it is told to.
+What a tool does is in `_call`, by its name.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -54,6 +56,12 @@ def _call(name: str, params: dict[str, Any], *, plan: Path) -> dict[str, object]
             token = params["_meta"]["progressToken"]
             send({"method": "notifications/progress", "params": {"progressToken": token, **PROGRESS}})
             return text("done")
+        case "touch":
+            try:
+                Path(arguments["path"]).touch()
+            except OSError as error:
+                return text(f"refused: {error.strerror}", isError=True)
+            return text("touched")
         case "change":
             _change(plan)
             return text("changed")
@@ -69,17 +77,34 @@ def _change(plan: Path) -> None:
     send({"method": "notifications/tools/list_changed"})
 
 
+def _plan(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
 def _answer(request: dict[str, Any], plan: Path) -> dict[str, object] | None:
     params: dict[str, Any] = request.get("params", {})
     match request["method"]:
         case "initialize":
+            offered = [name for name in ("tools", "prompts", "resources") if name in _plan(plan)]
             return {
                 "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": True}},
+                "capabilities": {name: {"listChanged": True} for name in offered},
                 "serverInfo": {"name": "fake", "version": "1"},
             }
         case "tools/list":
-            return {"tools": json.loads(plan.read_text())["tools"]}
+            return {"tools": _plan(plan)["tools"]}
+        case "prompts/list":
+            return {"prompts": _plan(plan)["prompts"]}
+        case "prompts/get":
+            told = json.dumps(params.get("arguments", {}))
+            return {"messages": [{"role": "user", "content": {"type": "text", "text": f"{params['name']} {told}"}}]}
+        case "resources/list":
+            return {"resources": _plan(plan)["resources"]}
+        case "resources/read":
+            picture = {"blob": PIXEL, "mimeType": "image/png"}
+            held = picture if params["uri"].endswith(".png") else {"text": "the words of a stranger"}
+            return {"contents": [{"uri": params["uri"], **held}]}
         case "tools/call":
             return _call(params["name"], params, plan=plan)
         case _:
@@ -97,6 +122,8 @@ def main() -> None:
         sys.stderr.write(found["say"])
     if "exit" in found:
         sys.exit(found["exit"])
+    if "deaf" in found:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "hang" in found:
         time.sleep(60)
     for line in sys.stdin:
@@ -105,6 +132,8 @@ def main() -> None:
             plan.with_suffix(".cancelled").touch()
         elif "id" in request and (result := _answer(request, plan)) is not None:
             send({"id": request["id"], "result": result})
+    if "deaf" in found:
+        time.sleep(60)
 
 
 if __name__ == "__main__":
