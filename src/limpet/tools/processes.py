@@ -67,6 +67,7 @@ class Process:
         self.listener: Callable[[bytes], None] | None = None
         self.command: Command  # once it is started
         self.absent: frozenset[str] = frozenset()
+        self.moved: list[str] = []
         self._place = 0
 
     @property
@@ -202,8 +203,12 @@ class Processes:
         # What one that runs now may have made was not there either.
         beside = [other.absent for other in self._running if other.job.workspace == job.workspace]
         process.absent = absent(job).union(*beside) if job.place == "sandbox" else frozenset()
-        process.command = await self.sandbox.start(job, process.take)
         self._running.add(process)
+        try:
+            process.command = await self.sandbox.start(job, process.take)
+        except BaseException:
+            self._running.discard(process)
+            raise
         try:
             if mark and self._records:
                 await self._records.begin(_begun(process))
@@ -214,10 +219,15 @@ class Processes:
 
     async def settle(self, process: Process) -> None:
         """It has ended in the foreground."""
-        self._running.discard(process)
+        self._put_away(process)
         process.command.running.mute()
         if process.row and self._records:
             await self._records.drop(process.row)
+
+    def _put_away(self, process: Process) -> None:
+        """Before it counts as over: until then what it has made is not there for those that start beside it."""
+        process.moved = put_away(process.job, process.absent, key=process.row or process.name)
+        self._running.discard(process)
 
     async def give_up(self, process: Process) -> None:
         """Kill what is still in the foreground: its call is over."""
@@ -282,7 +292,7 @@ class Processes:
         how = process.outcome()
         try:
             await _end_lost(process)
-            put_away(process.job, process.absent, key=process.row or process.name)
+            self._put_away(process)
             process.output.shrink(KEPT_OUTPUT)
             if self._records:
                 # What strangers may have written is not told unasked, as words of ours.
