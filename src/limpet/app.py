@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
     "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),
+    "security": ("limpet.cli.security_command:security", "What is open on this machine and in the settings."),
     "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
     "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
