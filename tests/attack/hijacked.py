@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import structs
+
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.services import Services
@@ -280,6 +282,7 @@ SOURCES: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "a mail": ("mcp_mail_read", {}),
     "an error of a server": ("mcp_mail_broken", {}),
     "another conversation": ("session_search", {"words": "IMPORTANT"}),
+    "a message of another conversation": ("", {}),
     "a command with a network": ("exec", {"command": f"echo '{ORDER}'"}),
 }
 REQUEST = f"What does {PAGE} say, and https://news.example/missing, and what news is there?"
@@ -329,7 +332,10 @@ class Scene:
     async def play(self, words: str, source: str, acts: Sequence[Attack]) -> list[str]:
         """The results of `acts`, all wanted in one answer after the order was read (with a `source`)."""
         calls = [call(one.tool, _placed(one.values, self.workspace)) for one in acts]
-        before = [Answer(calls=(call(*SOURCES[source]),))] if source else []
+        before = [Answer(calls=(call(*SOURCES[source]),))] if source and SOURCES[source][0] else []
+        heard = said(words)
+        if source == "a message of another conversation":
+            heard = structs.replace(said(f"[From the conversation agent:main:cli:side] {ORDER}"), trust="external")
         model = ScriptedModel([*before, Answer(calls=tuple(calls)), "done"])
         async with home(self.folder, model) as (services, _), self.sandbox:
             if source == "another conversation":
@@ -342,7 +348,7 @@ class Scene:
                 policy=BuiltinPolicy(self.sandbox, trusted=trusted),
                 workspace=str(self.workspace),
             )
-            await Conversation(mine, KEY).send(said(words))
+            await Conversation(mine, KEY).send(heard)
             for process in self.processes.of(KEY):
                 await process.gone.wait()
             await self.processes.close()
