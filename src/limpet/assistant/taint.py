@@ -42,10 +42,10 @@ class TaintPolicy:
         vouched = self._turn and self._log.vouched == self._turn
         if verdict.decision != "allow" or not self._log.tainted or vouched or "taint" in verdict.even:
             return verdict
-        found = self._objection(tool, call, verdict.place)
+        found = self._objection(tool, call)
         return Verdict("ask", f"{WHY} {found}. {WAY_BACK}", rule="taint", place=verdict.place) if found else verdict
 
-    def _objection(self, tool: Tool, call: BoundCall, place: str) -> str:
+    def _objection(self, tool: Tool, call: BoundCall) -> str:
         for path in call.writes:
             if protected := self._protected(path):
                 return f"{protected} steers later conversations"
@@ -53,7 +53,7 @@ class TaintPolicy:
         sends = isinstance(call, Bound) and call.sends
         if name in _COMMANDS:
             acts = call.values.get("action", "write") == "write"
-            return "the command reaches the network" if (sends or place == "host") and acts else ""
+            return "the command reaches the network" if sends and acts else ""
         if name == "web_search":
             return carried(str(call.values.get("query", "")), self._heard())
         if name.startswith(PREFIX):
