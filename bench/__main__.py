@@ -18,6 +18,7 @@ COMMANDS = {
     "cache": "what recorded conversations would cost at each provider's prompt cache, in our layout and others'",
     "undo": "CPU of keeping what a turn is about to change, in a workspace of 2,000 files",
     "agentdojo": "which attacks get through the taint rule, and in how many harmless tasks it asks",
+    "attack": "the attack suite: what was tried, and what got through",
     "sandbox": "what the sandbox adds to a command",
     "mcp": "what a call of an MCP server costs over the SDK's own, and how long one takes to end",
     "size": "bytes of the first request, megabytes of the installed core",

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plugins": ("limpet.cli.plugins_command:plugins", "Plug-ins: list, info, trust, untrust."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
     "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),
+    "security": ("limpet.cli.security_command:security", "What is open on this machine and in the settings."),
     "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
     "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),

@@ -169,7 +169,9 @@ class UnreachableError(ModelError):
 
 
 class ToolError(LimpetError):
-    """Raised by a tool; the text goes to the model as an error result."""
+    """Raised by a tool; the text goes to the model as an error result. `external`: strangers had a hand in the text."""
+
+    external = False
 
 
 class NetworkRefusedError(ToolError):

@@ -61,7 +61,7 @@ def test_the_next_turn_hears_of_the_end_exactly_once(tmp_path: Path) -> None:
             assert heard(model) == [0, 0, 1, 1]  # the second time as a part of what went before
             told = str(model.requests[2].messages[-1])
             assert "(echo result; exit 3) ended with exit code 3 after" in told
-            assert "Its last lines:\\nresult]" in told
+            assert "result" not in told.partition(" ended with")[2]  # on the host, so it may be strangers' words
             assert model.requests[3].messages[: len(model.requests[2].messages)] == model.requests[2].messages
 
     asyncio.run(main())

@@ -178,17 +178,17 @@ def test_a_command_in_the_sandbox_is_taken_back(tmp_path: Path) -> None:
         async with Sandbox() as sandbox:
             if sandbox.report.kind == "none":
                 pytest.skip(sandbox.report.reason)
-            shell = "mkdir -p skills/new && echo hi > skills/new/SKILL.md && mv MEMORY.md old.md"
+            shell = "mkdir -p made/new && echo hi > made/new/a.md && mv tea.md old.md"
             model = ScriptedModel([Answer(calls=(call("exec", {"command": shell}),)), "done"])
             async with home(tmp_path, model, tools=(make_exec(sandbox, ExecSettings()),), undo=True) as (services, _):
-                (tmp_path / "workspace" / "MEMORY.md").write_text("- tea\n")
+                (tmp_path / "workspace" / "tea.md").write_text("- tea\n")
                 conversation = Conversation(services, KEY)
                 for line in ("go", "/rollback", "/rollback yes"):
                     await conversation.send(said(line))
                 assert f'exec {{"command":"{shell}' in replies(services)[1]
 
     asyncio.run(main())
-    assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["MEMORY.md"]
+    assert [path.name for path in (tmp_path / "workspace").iterdir()] == ["tea.md"]
 
 
 def test_only_the_owner_takes_back(tmp_path: Path) -> None:

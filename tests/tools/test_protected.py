@@ -55,7 +55,7 @@ def test_a_command_cannot_write_what_steers_the_agent(tmp_path: Path, command: s
         ("agents.MD", True),
         ("memory/2026-11-30.md", True),
         ("skills/a/SKILL.md", True),
-        ("site/AGENTS.md", False),
+        ("site/AGENTS.md", True),
         ("notes.md", False),
         ("memory.txt", False),
     ],

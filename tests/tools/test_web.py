@@ -111,8 +111,9 @@ def test_c56_a_pdf_is_known_by_its_bytes(tmp_path: Path) -> None:
 
 
 def test_c56_a_missing_page_is_an_error_with_its_status(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="status 404"):
+    with pytest.raises(ToolError, match="status 404") as caught:
         fetch(tmp_path, answer(status=404))
+    assert caught.value.external
 
 
 def test_private_addresses_are_refused(tmp_path: Path) -> None:

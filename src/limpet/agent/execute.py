@@ -158,7 +158,8 @@ class Execution:
             async with self._locks.holding(bound.writes):
                 return await self._run(call, tool, bound, beside=beside)
         except ToolError as error:
-            return text_result(error.present(), is_error=True)
+            told = text_result(error.present(), is_error=True)
+            return structs.replace(told, trust="external") if error.external else told
         except (LeaseError, StoreError, TurnWaits):
             raise
         except Exception as error:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from limpet.toolkit.schema import visible
 from limpet.types.approval import Wanted
 from limpet.types.ports import BoundCall, Tool, ToolContext, Verdict
 
@@ -18,7 +19,7 @@ def wanted(call: str, tool: Tool, bound: BoundCall, *, verdict: Verdict, context
         tool=name,
         plan=context.redactor.redact(bound.plan()),
         hash=plan_hash(name, bound.values, place=verdict.place, workspace=context.workspace),
-        reason=context.redactor.redact(verdict.reason),
+        reason=visible(context.redactor.redact(verdict.reason)),
     )
 
 

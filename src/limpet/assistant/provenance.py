@@ -29,6 +29,11 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?z?)?|\d\d?:\d\d")
+_URL = re.compile(r"[a-z][a-z0-9+.-]*:/\S*", re.IGNORECASE)
+"""A value that is one address as a whole, whatever characters it has."""
+_VALUE = re.compile(r"(?=\S*\d)\S{16,}|\S{40,}|\d[\d .-]{6,}\d")
+_LONGEST_QUERY = 300
+_LONGEST_PATH = 100
 _PROSE = 6
 """Words from which a field holds prose, in which anything can be told, and from which an argument is a phrase."""
 _NAMED = 4
@@ -98,6 +103,24 @@ class Heard:
         return len(field) >= _NAMED and not field.isdigit() and _stands_in(field, self._all)
 
 
+def unnamed(url: str, heard: Heard) -> str:
+    """That the owner's words do not account for an address that is about to be fetched, however it is spelt."""
+    plain = "".join(one for one in url if one.isprintable() and not one.isspace())
+    known = url.strip() in heard.links or heard.owner_named(fold(plain)) or _good(plain, heard)
+    return "" if known or not plain else f"you have not named {plain[:200]}"
+
+
+def carried(query: str, heard: Heard) -> str:
+    """What in a question to a search service is no word but a value, and not the owner's; empty when nothing is.
+
+    The service is the owner's choice, so it may hear words. Keys, numbers and long texts are what somebody would steal.
+    """
+    if len(query) > _LONGEST_QUERY and not heard.owner_named(fold(query)):
+        return f"the question has {len(query):,} characters, and is not yours"
+    values = (found[0] for found in _VALUE.finditer(query) if not heard.owner_named(fold(found[0])))
+    return next((f"you have not named {value[:200]}" for value in values), "")
+
+
 def objection(tool: str, values: Mapping[str, object], heard: Heard, *, changes: bool) -> str:
     """Why the owner is asked about a call after strangers' words; empty when nothing speaks against it.
 
@@ -120,7 +143,7 @@ def _judged(value: str, heard: Heard, *, changes: bool) -> str:
     folded = fold(value)
     if not folded or _DATE.fullmatch(folded) or heard.owner_named(folded) or value.strip() in heard.links:
         return ""
-    for address in addresses(value):
+    for address in [value.strip()] if _URL.fullmatch(value.strip()) else addresses(value):
         if not _good(address, heard):
             return f"you have not named {address[:200]}"
     if not changes:
@@ -134,14 +157,29 @@ def _judged(value: str, heard: Heard, *, changes: bool) -> str:
 
 
 def _good(address: str, heard: Heard) -> bool:
-    """Whether the owner named the address, its host, or the record that it is a field of."""
+    """Whether the owner named the address, the record that it is a field of, or its host.
+
+    Then what follows the host has to be the owner's words too: anything can be told in a path or a query.
+    """
     folded = fold(address)
-    host = re.sub(r"^https?://", "", folded).split("/")[0] if "@" not in folded else ""
-    return (
-        heard.owner_named(folded)
-        or bool(host and "." in host and heard.owner_named(host))
-        or heard.in_named_record(folded)
-    )
+    if heard.owner_named(folded) or heard.in_named_record(folded):
+        return True
+    host, _, more = _parts(folded)
+    if "." not in host or not heard.owner_named(host):
+        return False
+    return len(more) <= _LONGEST_PATH and all(map(heard.owner_named, re.findall(r"[^\W_]+", more)))
+
+
+def host_of(url: str) -> str:
+    """The host of a plain address, folded; empty for one with a user, or with what programs read in different ways."""
+    return _parts(fold(url))[0]
+
+
+def _parts(folded: str) -> tuple[str, str, str]:
+    if "@" in folded or "\\" in folded:
+        return "", "", ""
+    found = re.fullmatch(r"(?:[a-z][a-z0-9+.-]*:/*)?([^/?#]*)([/?#]?)(.*)", folded, re.DOTALL)
+    return (found[1], found[2], found[3]) if found else ("", "", "")
 
 
 def addresses(text: str) -> Iterator[str]:

@@ -11,12 +11,12 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from limpet.assistant.provenance import Found, Heard, objection
+from limpet.assistant.provenance import Found, Heard, carried, host_of, objection, unnamed
 from limpet.mcp.names import PREFIX
 from limpet.session.export import plain
 from limpet.session.log import Log
 from limpet.toolkit.schema import Bound
-from limpet.tools.protected import is_protected
+from limpet.tools.protected import is_protected, leads_to
 from limpet.types.entry import AssistantEntry, ToolResultEntry, UserEntry
 from limpet.types.ports import EVERYWHERE, BoundCall, Policy, Scope, Tool, Verdict
 
@@ -55,12 +55,14 @@ class TaintPolicy:
         if name in _COMMANDS:
             acts = call.values.get("action", "write") == "write"
             return "the command reaches the network" if sends and acts else ""
+        if name == "web_search":
+            return carried(str(call.values.get("query", "")), self._heard())
         if name.startswith(PREFIX):
             acts, judged = name.removeprefix(PREFIX).partition("_")[2], call.values
         elif isinstance(call, Bound) and call.acts:
             acts, judged = str(call.values.get("action", name)), _words_of(name, call.values)
         elif isinstance(call, Bound) and "url" in call.values:
-            acts, judged = name, {"url": call.values["url"]}
+            return unnamed(str(call.values["url"]), self._heard())
         else:
             return ""
         changes = call.acts if isinstance(call, Bound) else tool.effect == "unsafe"
@@ -69,7 +71,7 @@ class TaintPolicy:
     def _protected(self, path: str) -> str:
         """The name of a file that steers the agent; empty for any other."""
         relative = os.path.relpath(path, self._workspace)
-        return relative if is_protected(relative) else ""
+        return relative if is_protected(relative) else leads_to(self._workspace, path)
 
     def _heard(self) -> Heard:
         """What was said and found so far. Errors and results of commands are left out: the agent itself can put any
@@ -107,10 +109,15 @@ def _words_of(name: str, values: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def _links(payload: ToolResultEntry, arguments: str, owner: list[str]) -> Iterator[str]:
-    """Addresses that lead on from what the owner asked for: hits of a search, links of a page that the owner named."""
+    """Addresses that lead on from what the owner asked for: hits of a search, links of a page that the owner named, and
+    of the other pages of a host that the owner named those which stay there."""
     if payload.name == "web_search":
         yield from _HIT.findall(payload.result.text)
     elif payload.name in ("web_fetch", "browser"):
         named = re.search(r'"url":\s*"([^"]+)"', arguments)
+        shape = _LISTED if payload.name == "browser" else _LINK
+        found: list[str] = shape.findall(payload.result.text) if named else []
         if named and any(named[1] in text for text in owner):
-            yield from (_LISTED if payload.name == "browser" else _LINK).findall(payload.result.text)
+            yield from found
+        elif named and (host := host_of(named[1])) and Heard(owner, []).owner_named(host):
+            yield from (link for link in found if host_of(link) == host)

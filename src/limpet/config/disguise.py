@@ -11,8 +11,6 @@ from urllib.parse import quote, quote_plus
 
 LAYERS = 2
 """How often escapes may be escaped again, as in JSON inside JSON."""
-LINE = 76
-"""Characters after which `base64` breaks lines; texts that are shorter have none of these breaks."""
 
 _NAMED = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'"}
 _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}

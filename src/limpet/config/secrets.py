@@ -162,7 +162,7 @@ class SecretRedactor:
         found = list(_occurrences(text, self._forms))
         if disguise.escapes(text):
             found += self._escaped(text)
-        if len(text) > disguise.LINE and "\n" in text:
+        if len(text) > SHORTEST and "\n" in text:  # tools wrap at any width
             found += self._wrapped(text)
         return _merged(found) if found else []
 

@@ -105,9 +105,9 @@ class Server:
                     f"The MCP server {self.spec.name} ended in the middle of {what}.",
                     hint="Whether it was done is not known. The next call starts the server again.",
                 ) from None
-            raise ToolError(
-                f"The MCP server {self.spec.name} could not do {what}: {reason(error, self._refusals)}."
-            ) from None
+            failed = ToolError(f"The MCP server {self.spec.name} could not do {what}: {reason(error, self._refusals)}.")
+            failed.external = self.spec.trust == "external"
+            raise failed from None
         self._failures = 0
         return answer
 

@@ -63,7 +63,10 @@ class Web:
             await session.close()
 
     async def get(self, url: str, *, headers: Mapping[str, str] | None = None, caps: Caps = Caps()) -> Fetched:  # noqa: B008
-        """Fetch `url`. Raises `NetworkRefusedError`, and `ToolError` for everything that goes wrong on the way."""
+        """Fetch `url`. Raises `NetworkRefusedError`, and `ToolError` for everything that goes wrong on the way.
+
+        They are `external` once a server has been asked: what it said, or where it redirected to, is in their text.
+        """
         return await self._request("GET", url, headers=headers or {}, data=None, caps=caps)
 
     async def post(
@@ -80,6 +83,7 @@ class Web:
     async def _request(
         self, method: str, url: str, *, headers: Mapping[str, str], data: bytes | None, caps: Caps
     ) -> Fetched:
+        asked = url
         try:
             async with asyncio.timeout(caps.seconds):
                 for _ in range(REDIRECTS + 1):
@@ -93,8 +97,10 @@ class Web:
                         method, data = "GET", None
                     url = target
         except TimeoutError:
-            raise ToolError(f"{url} did not answer completely within {caps.seconds:g} s.") from None
-        raise ToolError(f"{url} redirects more than {REDIRECTS} times.")
+            raise _told(ToolError(f"{url} did not answer completely within {caps.seconds:g} s.")) from None
+        except ToolError as error:
+            raise (_told(error) if url != asked else error) from None
+        raise _told(ToolError(f"{url} redirects more than {REDIRECTS} times."))
 
     async def _once(
         self, method: str, url: str, *, headers: Mapping[str, str], data: bytes | None, caps: Caps
@@ -117,7 +123,7 @@ class Web:
         except aiohttp.InvalidURL:
             raise ToolError(f"{url!r} is no address.") from None
         except (aiohttp.ClientError, OSError, zlib.error) as error:
-            raise ToolError(f"{url} cannot be read: {error}.") from None
+            raise _told(ToolError(f"{url} cannot be read: {error}.")) from None
 
     async def _check(self, url: str) -> None:
         """Refuse by scheme, name and, ahead of the socket, by every address of the name."""
@@ -170,11 +176,17 @@ class _Refused(OSError):
         self.reason = reason
 
 
+def _told(error: ToolError) -> ToolError:
+    """`error` as one that a server has a word in."""
+    error.external = True
+    return error
+
+
 async def _read(response: ClientResponse, cap: int) -> tuple[bytes, bool]:
     """The body, decompressed, up to `cap` bytes, and whether there was more."""
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise ToolError(f"{response.url} answers in an encoding that was not asked for: {encoding}.")
+        raise _told(ToolError(f"{response.url} answers in an encoding that was not asked for: {encoding[:40]}."))
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding not in ("", "identity") else None
     body = bytearray()
     async for chunk in response.content.iter_chunked(_CHUNK):

@@ -29,6 +29,18 @@ _PRIVATE = (
 )
 """Readable for root only, so they matter when the agent runs as root."""
 
+_KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/fs",
+    "/proc/acpi",
+    "/proc/scsi",
+    "/proc/mtrr",
+    "/proc/dynamic_debug",
+)
+"""Settings of the whole machine. Their files belong to root, and root outside is who the command runs as when the agent
+is root: no capability is needed to write them."""
+
 _HOME_SECRETS = (
     ".aws",
     ".azure",
@@ -94,6 +106,7 @@ def arguments(
     for path in _SYSTEM:
         argv += ["--ro-bind-try", path, path]
     argv += ["--proc", "/proc", "--dev", "/dev"]
+    argv += [word for path in _KERNEL for word in ("--ro-bind-try", path, path)]
     argv += ["--size", str(limits.scratch), "--tmpfs", "/tmp"] if limits.scratch else ["--tmpfs", "/tmp"]
     for path in _python_folders(workspace):
         argv += ["--ro-bind", path, path]

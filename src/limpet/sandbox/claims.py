@@ -124,6 +124,11 @@ ATTEMPTS: Sequence[Attempt] = (
             )
         ),
     ),
+    Attempt(
+        "the kernel's settings cannot be written",
+        "for f in /proc/sys/kernel/* /proc/sysrq-trigger; do test -f $f -a -w $f && echo $f; done; echo tried",
+        lambda ground, finished, out: out == "tried\n",
+    ),
     Attempt("files outside cannot be read", "cat {outside}/secret /proc/1/root{outside}/secret; echo tried", _unseen),
     Attempt("links lead nowhere outside", "ln -s {outside} link; cat link/secret; echo tried", _unseen),
     Attempt("hidden folders are empty", "cat {hidden}/secret; ls -A {hidden}; echo tried", _unseen),

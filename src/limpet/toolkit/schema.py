@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -21,6 +22,7 @@ from msgspec import Raw, Struct
 
 from limpet.errors import ArgumentsError
 from limpet.toolkit.kinds import Faults, convert, describe, shorten
+from limpet.toolkit.unseen import is_unseen
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Effect, ToolResult, ToolSpec
 
@@ -66,7 +68,10 @@ class Bound:
         self.values = values
         given = [values[name] for name in traits.writes if name in values]
         paths = [path for text in given if isinstance(text, str) for path in traits.paths(text)]
-        self.writes = tuple(_real(workspace, path) for path in paths)
+        # File tools take `@name` for `name` (chat apps and models write it so): both count.
+        self.writes = tuple(
+            _real(workspace, one) for path in paths for one in dict.fromkeys((path, path.removeprefix("@")))
+        )
 
     def plan(self) -> str:
         """One line that names the call exactly; of long texts the beginning, with size and SHA-256 of the whole."""
@@ -201,12 +206,23 @@ def _unknown(name: str, known: tuple[str, ...]) -> str:
 
 def exact_plan(name: str, values: Mapping[str, object], *, whole: tuple[str, ...] = ()) -> str:
     """One line that names a call exactly; of long texts, save those of `whole`, the beginning, size and SHA-256."""
-    return " ".join([name, *(f"{key}={_exact(value, key in whole)}" for key, value in values.items())])
+    return " ".join([name, *(f"{_name(key)}={_exact(value, key in whole)}" for key, value in values.items())])
+
+
+def _name(key: str) -> str:
+    """A server's own names of arguments may be anything, also what looks like the end of a plan."""
+    return key if re.fullmatch(r"[\w .-]+", key, re.ASCII) else visible(json.dumps(key, ensure_ascii=False))
+
+
+def visible(text: str) -> str:
+    """`text` with each character that cannot be seen, or that moves others, written as its code."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"\\u{ord(char):04x}" if is_unseen(char) else char for char in text)
 
 
 def _exact(value: object, whole: bool) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
-    text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    text = visible(json.dumps(value, ensure_ascii=False, default=repr))
     if whole or len(text) <= _LONG:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,6 +15,7 @@ from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
+from limpet.tools.newcomers import told
 from limpet.tools.output import to_text
 from limpet.tools.paths import STATE, Root, missing
 from limpet.tools.processes import Process, Processes, outcome
@@ -203,6 +204,8 @@ async def _result(process: Process, finished: Finished | None, *, context: ToolC
         lines = [text or "(no output)"]
         did, failed = outcome(finished, process.job)
         lines.append(f"[{did}]")
+        if process.moved:
+            lines.append(told(process.moved))
         if finished.background:
             lines.append(_left(process, finished))
     details = Details(

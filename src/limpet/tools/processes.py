@@ -17,6 +17,7 @@ from limpet.errors import LimpetError, ToolError
 from limpet.sandbox.run import Command, Finished, Job, Sandbox
 from limpet.sandbox.survivors import MARK, Trace, birth, end_survivors
 from limpet.store.processes import Begun, ProcessRow, StoredProcesses
+from limpet.tools.newcomers import absent, put_away
 from limpet.tools.output import Collector, cut_off, to_text
 from limpet.types.ids import new_id
 from limpet.types.ports import Redactor, ToolContext
@@ -65,6 +66,8 @@ class Process:
         self.gone = asyncio.Event()
         self.listener: Callable[[bytes], None] | None = None
         self.command: Command  # once it is started
+        self.absent: frozenset[str] = frozenset()
+        self.moved: list[str] = []
         self._place = 0
 
     @property
@@ -161,6 +164,7 @@ class Processes:
         self._records = records
         self._on_end = on_end
         self._all: list[Process] = []
+        self._running: set[Process] = set()
         self._watchers: set[asyncio.Task[None]] = set()
 
     def key_of(self, context: ToolContext) -> str:
@@ -196,7 +200,15 @@ class Processes:
             job = structs.replace(job, env={**job.env, MARK: mark})
         process = Process(job, context, key=self.key_of(context), fallback=fallback)
         process.mark = mark
-        process.command = await self.sandbox.start(job, process.take)
+        # What one that runs now may have made was not there either.
+        beside = [other.absent for other in self._running if other.job.workspace == job.workspace]
+        process.absent = absent(job).union(*beside) if job.place == "sandbox" else frozenset()
+        self._running.add(process)
+        try:
+            process.command = await self.sandbox.start(job, process.take)
+        except BaseException:
+            self._running.discard(process)
+            raise
         try:
             if mark and self._records:
                 await self._records.begin(_begun(process))
@@ -207,9 +219,15 @@ class Processes:
 
     async def settle(self, process: Process) -> None:
         """It has ended in the foreground."""
+        self._put_away(process)
         process.command.running.mute()
         if process.row and self._records:
             await self._records.drop(process.row)
+
+    def _put_away(self, process: Process) -> None:
+        """Before it counts as over: until then what it has made is not there for those that start beside it."""
+        process.moved = put_away(process.job, process.absent, key=process.row or process.name)
+        self._running.discard(process)
 
     async def give_up(self, process: Process) -> None:
         """Kill what is still in the foreground: its call is over."""
@@ -274,12 +292,16 @@ class Processes:
         how = process.outcome()
         try:
             await _end_lost(process)
+            self._put_away(process)
             process.output.shrink(KEPT_OUTPUT)
             if self._records:
-                await self._records.end(process.row, outcome=how, tail=process.tail())
+                # What strangers may have written is not told unasked, as words of ours.
+                tail = "" if process.job.networked else process.tail()
+                await self._records.end(process.row, outcome=how, tail=tail)
         except LimpetError:
             log.exception("The end of %s could not be recorded", process.name)
         finally:
+            self._running.discard(process)
             process.gone.set()
             process.fresh.set()
         for old in [one for one in self.of(process.key) if one.over][:-KEPT]:

@@ -7,19 +7,59 @@ from __future__ import annotations
 
 import os
 import stat
+import unicodedata
 
-FILES = ("AGENTS.md", "SOUL.md", "USER.md", "IDENTITY.md", "TOOLS.md", "HEARTBEAT.md", "MEMORY.md", "memory.md")
+from limpet.toolkit.unseen import is_unseen
+
+FILES = (
+    "AGENTS.md",
+    "SOUL.md",
+    "USER.md",
+    "IDENTITY.md",
+    "TOOLS.md",
+    "HEARTBEAT.md",
+    "MEMORY.md",
+    "memory.md",
+    "BOOTSTRAP.md",
+)
 FOLDERS = ("memory", "skills")
 
 
 def is_protected(relative: str) -> bool:
-    """Whether a path below the workspace steers the agent. Case does not matter: it does not on every file system."""
-    first = relative.split(os.sep)[0].lower()
-    return relative.lower() in {name.lower() for name in FILES} or first in FOLDERS
+    """Whether a path below the workspace steers the agent; the AGENTS.md of any folder does.
+
+    Neither case counts, nor which of several forms a character has, nor what is unseen: not every file system
+    tells such names apart.
+    """
+    parts = _folded(relative).split(os.sep)
+    return "/".join(parts) in _FOLDED or parts[0] in FOLDERS or parts[-1] == "agents.md"
+
+
+def _folded(name: str) -> str:
+    return "".join(one for one in unicodedata.normalize("NFKC", name).casefold() if not is_unseen(one))
+
+
+_FOLDED = frozenset(map(str.casefold, FILES))
+
+
+def leads_to(workspace: str, path: str) -> str:
+    """The protected file that `path` is another name of, by a link of either kind; empty when it is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    for name in FILES:
+        try:
+            if os.path.samestat(status, os.stat(os.path.join(workspace, name))):
+                return name
+        except OSError:
+            continue
+    return ""
 
 
 def present(workspace: str) -> tuple[str, ...]:
-    """The absolute paths of those that are there, links left out."""
+    """The absolute paths of those that are there; for a link, of what it leads to in the workspace."""
+    root = os.path.realpath(workspace)
     found: list[str] = []
     for name in (*FILES, *FOLDERS):
         path = os.path.join(workspace, name)
@@ -29,4 +69,6 @@ def present(workspace: str) -> tuple[str, ...]:
             continue
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             found.append(path)
+        elif stat.S_ISLNK(mode) and (real := os.path.realpath(path)).startswith(root + "/") and os.path.exists(real):
+            found.append(real)
     return tuple(found)

@@ -37,8 +37,11 @@ def make_web_fetch(web: Web) -> FunctionTool:
         found = await web.get(url.strip())
         if found.status >= 400:
             said = decode(found.body[:2_000], found.headers.get("content-type", "")).strip()
-            raise ToolError(f"{found.url} answered with status {found.status}.{f' It said: {said}' if said else ''}")
-        text = await _text(found, raw=raw)
+            raise _told(f"{found.url} answered with status {found.status}.{f' It said: {said}' if said else ''}")
+        try:
+            text = await _text(found, raw=raw)
+        except ToolError as error:  # names what the server called its file
+            raise _told(error.present()) from None
         shown, spill, omitted = await capped(text, context)
         cut = "\n[The file is longer than what was fetched.]" if found.cut else ""
         return ToolResult(
@@ -48,6 +51,13 @@ def make_web_fetch(web: Web) -> FunctionTool:
         )
 
     return web_fetch
+
+
+def _told(text: str) -> ToolError:
+    """An error with a server's own words, which may well be instructions, as one from outside."""
+    error = ToolError(text)
+    error.external = True
+    return error
 
 
 async def _text(found: Fetched, *, raw: bool) -> str:

@@ -150,7 +150,9 @@ class _Answer(Struct, frozen=True):
 def _decoded(answer: Fetched) -> _Answer:
     if answer.status != 200:
         said = answer.body[:300].decode("utf-8", "replace").strip()
-        raise ToolError(f"The search service answered with status {answer.status}. {said}".strip())
+        refused = ToolError(f"The search service answered with status {answer.status}. {said}".strip())
+        refused.external = True
+        raise refused
     try:
         return msgspec.json.decode(answer.body, type=_Answer)
     except (msgspec.DecodeError, UnicodeDecodeError):
