@@ -19,6 +19,7 @@ COMMANDS = {
     "undo": "CPU of keeping what a turn is about to change, in a workspace of 2,000 files",
     "agentdojo": "which attacks get through the taint rule, and in how many harmless tasks it asks",
     "sandbox": "what the sandbox adds to a command",
+    "memory": "how well public conversations are found again (LIMPET_BENCH_DATA names their folder)",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 
