@@ -21,6 +21,7 @@ COMMANDS = {
     "attack": "the attack suite: what was tried, and what got through",
     "sandbox": "what the sandbox adds to a command",
     "mcp": "what a call of an MCP server costs over the SDK's own, and how long one takes to end",
+    "memory": "how well public conversations are found again (LIMPET_BENCH_DATA names their folder)",
     "size": "bytes of the first request, megabytes of the installed core",
 }
 

@@ -10,17 +10,20 @@ from typing import NamedTuple
 
 
 class Figure(NamedTuple):
-    """One number: `value` in `unit`; where there is a `goal`, it is the most that the value may be."""
+    """One number: `value` in `unit`. It may be at most the `goal`, and has to be at least the `floor`."""
 
     name: str
     what: str
     value: float
     unit: str
     goal: float | None = None
+    floor: float | None = None
 
     @property
     def holds(self) -> bool | None:
-        return None if self.goal is None else self.value <= self.goal
+        if self.goal is None and self.floor is None:
+            return None
+        return (self.goal is None or self.value <= self.goal) and (self.floor is None or self.value >= self.floor)
 
 
 class Report(NamedTuple):
@@ -71,7 +74,9 @@ def _lines(figures: Sequence[Figure]) -> list[str]:
 
 
 def _cell(figure: Figure) -> str:
-    mark = "" if figure.goal is None else f" ({'ok' if figure.holds else 'MISSED'} ≤ {_number(figure.goal)})"
+    bounds = [f"≤ {_number(figure.goal)}"] if figure.goal is not None else []
+    bounds += [f"≥ {_number(figure.floor)}"] if figure.floor is not None else []
+    mark = f" ({'ok' if figure.holds else 'MISSED'} {' and '.join(bounds)})" if bounds else ""
     return _number(figure.value) + mark
 
 
@@ -82,6 +87,8 @@ def _said(figure: Figure) -> str:
 def _number(value: float) -> str:
     if float(value).is_integer():
         return f"{int(value):,}"
+    if abs(value) < 1:
+        return f"{value:.3f}"
     return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 

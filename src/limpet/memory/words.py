@@ -1,0 +1,94 @@
+"""Words for search: what is indexed of a text, and what a question asks for.
+
+The index (SQLite FTS5, `porter unicode61`) takes a run of Chinese, Japanese or Korean characters for one word; so runs
+are cut into single characters and pairs before they go in and before they are asked for. Porter knows no irregular
+verbs: their forms are replaced by the infinitive on both sides. The words that tell nothing are in `words.json`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+_CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
+_RUN = re.compile(rf"[{_CJK}]+")
+_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_./:@'][^\W_{_CJK}]+)*")
+
+
+class Term(Struct, frozen=True):
+    """Something a question asks for: `match` as FTS5 takes it; `weak` is a single character out of a longer run."""
+
+    text: str
+    match: str
+    weak: bool = False
+
+
+class _Table(Struct, frozen=True):
+    """`small` words tell nothing, nor do pieces made of `small_characters` alone; `irregular` forms by infinitive."""
+
+    small: str
+    small_characters: str
+    irregular: Mapping[str, str]
+
+
+@cache
+def _table() -> _Table:
+    return msgspec.json.decode((Path(__file__).parent / "words.json").read_bytes(), type=_Table)
+
+
+@cache
+def _small() -> tuple[frozenset[str], frozenset[str]]:
+    return frozenset(_table().small.split()), frozenset(_table().small_characters)
+
+
+@cache
+def _forms() -> Mapping[str, str]:
+    return {form: base for base, several in _table().irregular.items() for form in several.split()}
+
+
+def indexed(text: str) -> str:
+    """`text` as it goes into the index."""
+    return " ".join(word for piece in _pieces(text) for word in _cut(piece))
+
+
+def terms(question: str) -> tuple[Term, ...]:
+    """What a question asks for, in its order, each once. Nothing of it can be taken for an operator of FTS5."""
+    found = list(dict.fromkeys(term for piece in _pieces(question) for term in _asked(piece)))
+    words, characters = _small()
+    telling = [term for term in found if term.text not in words and not characters.issuperset(term.text)]
+    return tuple(telling or found)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
+    return (match[0] for match in _PIECE.finditer(folded))
+
+
+def _cut(piece: str) -> Iterator[str]:
+    if _RUN.fullmatch(piece):
+        yield from piece
+        yield from _pairs(piece)
+    else:
+        yield from _parts(piece)
+
+
+def _asked(piece: str) -> Iterator[Term]:
+    if _RUN.fullmatch(piece):
+        yield from (Term(pair, f'"{pair}"') for pair in _pairs(piece))
+        yield from (Term(char, f'"{char}"', weak=len(piece) > 1) for char in piece)
+    elif parts := " ".join(_parts(piece.removesuffix("'s"))):
+        yield Term(parts, f'"{parts}"')
+
+
+def _parts(piece: str) -> Iterator[str]:
+    return (_forms().get(part, part) for part in re.split(r"[^\w]|_", piece) if part)
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[place : place + 2] for place in range(len(run) - 1))
