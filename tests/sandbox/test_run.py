@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from limpet.errors import SandboxError
 from limpet.sandbox import cgroup
@@ -74,6 +75,26 @@ def gone(mark: str) -> bool:
 def test_output_exit_code_and_folder(tmp_path, place):
     finished, out = run(job(tmp_path, "pwd; echo err >&2; exit 7", place))
     assert (finished.exit_code, out) == (7, f"{tmp_path}\nerr\n")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_variables_stand_in_no_arguments(tmp_path, place):
+    one = job(tmp_path, "echo $WORD; tr '\\0' ' ' < /proc/1/cmdline; env", place)
+    one = structs.replace(one, env={**one.env, "WORD": "ch4ng3d"})
+    seen: list[str] = []
+
+    async def go():
+        async with Sandbox() as sandbox:
+            command = await sandbox.start(structs.replace(one, command="sleep 5"), lambda _: None)
+            seen.extend(Path(f"/proc/{command.pid}/cmdline").read_text().split("\0"))
+            await command.kill()
+
+    asyncio.run(asyncio.wait_for(go(), 30))
+    assert not any("ch4ng3d" in word for word in seen)
+    _, out = run(one)
+    assert out.splitlines()[0] == "ch4ng3d"
+    names = {line.partition("=")[0] for line in out.splitlines()[1:] if "=" in line}
+    assert not any(name.startswith(("LIMPET", "PYTHON", "PYTEST")) for name in names)
 
 
 @needs_sandbox

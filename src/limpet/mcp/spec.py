@@ -72,12 +72,10 @@ def program_of(spec: ServerSpec) -> Program:
         found.path,
         workspace=workspace,
         folder=os.path.realpath(spec.cwd) if spec.cwd else workspace,
-        env={},
         limits=Limits(),
         hidden=(spec.home,),
         network=Network(spec.network),
     )
-    argv.remove("--clearenv")  # the variables come from outside: arguments can be seen by all users of the machine
     for folder in spec.reads:
         argv += ["--ro-bind", folder, folder]
     return Program((*argv, *command), {**spec.env, "HOME": "/tmp", "TMPDIR": "/tmp"})

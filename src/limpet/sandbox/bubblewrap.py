@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from limpet.errors import SandboxError
 from limpet.sandbox.limits import Limits
@@ -87,7 +87,6 @@ def arguments(
     *,
     workspace: str,
     folder: str,
-    env: Mapping[str, str],
     limits: Limits,
     hidden: tuple[str, ...] = (),
     readonly: tuple[str, ...] = (),
@@ -95,7 +94,8 @@ def arguments(
 ) -> list[str]:
     """The command line up to where the inner one begins. All paths absolute and real.
 
-    Only `workspace` can be written, but nothing `readonly` in it; `hidden` folders beneath it are empty inside. Raises
+    Only `workspace` can be written, but nothing `readonly` in it; `hidden` folders beneath it are empty inside. The
+    variables are those that bubblewrap is started with: arguments can be seen by all users of the machine. Raises
     `SandboxError` for a workspace that holds the system itself.
     """
     if any((path + "/").startswith(workspace.rstrip("/") + "/") for path in (*_SYSTEM, "/proc", "/dev", "/tmp")):
@@ -120,10 +120,7 @@ def arguments(
     home = os.path.realpath(os.path.expanduser("~"))
     hidden = (*hidden, *(os.path.join(home, name) for name in _HOME_SECRETS))
     argv += _masks(path for path in hidden if path.startswith(workspace.rstrip("/") + "/"))
-    argv += ["--chdir", folder, "--clearenv"]
-    for name, value in {**env, **network.env}.items():
-        argv += ["--setenv", name, value]
-    return argv
+    return [*argv, "--chdir", folder]
 
 
 def _masks(paths: Iterable[str]) -> list[str]:

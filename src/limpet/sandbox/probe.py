@@ -63,10 +63,14 @@ def _try(path: str) -> str:
 
     with tempfile.TemporaryDirectory(prefix="limpet-probe-") as folder:
         real = os.path.realpath(folder)
-        argv = bubblewrap.arguments(path, workspace=real, folder=real, env={}, limits=Limits())
+        argv = bubblewrap.arguments(path, workspace=real, folder=real, limits=Limits())
         try:
             done = subprocess.run(
-                [*argv, "/bin/sh", "-c", "echo works"], capture_output=True, stdin=subprocess.DEVNULL, timeout=_PATIENCE
+                [*argv, "/bin/sh", "-c", "echo works"],
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=_PATIENCE,
+                env={},
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)

@@ -85,7 +85,7 @@ class Sandbox:
                 stderr=pipes.output[1],
                 pass_fds=pipes.passed,
                 cwd=job.folder if job.place == "host" else "/",
-                env=dict(job.env),
+                env={**job.env, **(job.network.env if job.place == "sandbox" else {})},
                 start_new_session=True,
             )
             running = Running(process, pipes, on_output, group=group, keep=self._running)
@@ -108,7 +108,6 @@ class Sandbox:
             self.report.path,
             workspace=job.workspace,
             folder=job.folder,
-            env=job.env,
             limits=job.limits,
             hidden=hidden,
             readonly=job.readonly,
