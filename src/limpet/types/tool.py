@@ -13,6 +13,29 @@ Effect = Literal["pure", "idempotent", "row", "file", "unsafe"]
 same key, `row` commits its effect together with its result, `file` is compared by hash, `unsafe` is never repeated."""
 
 
+class Veil(Struct, frozen=True):
+    """Paths below the workspace that a conversation must not see, but for those `shown` beneath them.
+
+    The longest one that a path lies in decides. Case does not count: not every file system tells it apart.
+    """
+
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    def hides(self, relative: str) -> bool:
+        if not self.hidden:
+            return False
+        return self._depth(self.hidden, relative) > self._depth(self.shown, relative)
+
+    @staticmethod
+    def _depth(places: tuple[str, ...], relative: str) -> int:
+        path = f"{relative}/".casefold()
+        return max((len(one) for one in places if path.startswith(f"{one}/".casefold())), default=-1)
+
+
+NO_VEIL = Veil()
+
+
 class ToolSpec(Struct, frozen=True):
     """What a model is told of a tool. `parameters` is a JSON Schema of type object, as compact JSON."""
 
