@@ -277,6 +277,7 @@ def _prompting(
         clock=SystemClock(),
         conversation=entrance.conversation,
         emit=entrance.emit,
+        scope=lambda key: scope_of(key, settings.memory.bound),
     )
 
 

@@ -134,7 +134,7 @@ class Quoting(PlainPrompting):
         super().__init__()
         self.folder = folder
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
         made = super().snapshot(profile, reason=reason, before=before)
         return structs.replace(made, sections=(Section("memory", lasting(self.folder)),))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from limpet.assistant.remembering import Remembering
 from limpet.assistant.services import Services
 from limpet.errors import ToolError, WorkspaceError
+from limpet.memory.guard import judged
 from limpet.session.log import Log
 
 
@@ -45,4 +46,4 @@ class MemoryDesk:
         )
 
     def judged(self, file: str, before: bytes, after: bytes | None) -> bytes | None:
-        return after
+        return judged(self._memory.book, file, before=before, after=after)

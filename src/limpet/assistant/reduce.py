@@ -226,7 +226,9 @@ class Reducer:
         payloads: list[Payload] = [made]
         current = self._log.prompt
         archived = summary_before(self._services.store, self._place.key)
-        fresh = self._services.prompting.snapshot(self._profile, reason="compaction", before=archived.text)
+        fresh = self._services.prompting.snapshot(
+            self._profile, reason="compaction", before=archived.text, key=self._place.key
+        )
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
         await self._write(payloads, trust=_trust(parts, digest))

@@ -38,8 +38,9 @@ class Models(Protocol):
 class Prompting(Protocol):
     """Called for what the model is told; provided by `app` over `prompt`."""
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
-        """The prompt, tools included, as the workspace is now; `before` is what the last conversation was about.
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
+        """The prompt, tools included, as the workspace is now, for conversations under the session key `key`; `before`
+        is what the last one was about.
 
         Raises `UserError` when the model's window is too small for any.
         """

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from limpet.types.content import ResultBlock, Text
+from limpet.types.veil import hides
 
 Effect = Literal["pure", "idempotent", "row", "file", "unsafe"]
 """What happens to a call that was interrupted (DESIGN 4): `pure` may run again, `idempotent` runs again with the
@@ -14,23 +15,14 @@ same key, `row` commits its effect together with its result, `file` is compared 
 
 
 class Veil(Struct, frozen=True):
-    """Paths below the workspace that a conversation must not see, but for those `shown` beneath them.
-
-    The longest one that a path lies in decides. Case does not count: not every file system tells it apart.
-    """
+    """Paths below the workspace that a conversation must not see, but for those `shown` beneath them."""
 
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
 
     def hides(self, relative: str) -> bool:
-        if not self.hidden:
-            return False
-        return self._depth(self.hidden, relative) > self._depth(self.shown, relative)
-
-    @staticmethod
-    def _depth(places: tuple[str, ...], relative: str) -> int:
-        path = f"{relative}/".casefold()
-        return max((len(one) for one in places if path.startswith(f"{one}/".casefold())), default=-1)
+        """Whether the longest one that a path lies in is hidden."""
+        return hides(relative, hidden=self.hidden, shown=self.shown)
 
 
 NO_VEIL = Veil()
