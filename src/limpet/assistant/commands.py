@@ -183,7 +183,7 @@ COMMANDS = {
         Command(
             name="memory",
             summary="what is remembered; forget, change, take back, confirm it",
-            usage="[list|add|forget|edit|undo|confirm|reject|history|status] [id|words]",
+            usage="[list|add|forget|edit|undo|confirm|reject|history|consolidate|status] [id|words]",
             run=memory.memory,
             needs_lease=True,
             looks_alone=True,

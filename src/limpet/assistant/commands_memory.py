@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from limpet.assistant.consolidate import Consolidated, consolidate, spent
 from limpet.assistant.orders import Order
 from limpet.assistant.remembering import Forgotten, Remembering, shown
 from limpet.errors import InputError
@@ -11,7 +12,7 @@ LISTED = 30
 STEPS = 20
 USAGE = (
     "/memory list [words], add TEXT, forget ID or words, edit ID TEXT, undo [n], confirm ID or all, reject ID or all, "
-    "history [words], status."
+    "history [words], consolidate [--dry-run], status."
 )
 UNREACHED = (
     "Not reached: what was said in conversations (limpet sessions erase), exports, archives, backups, copies for "
@@ -26,7 +27,8 @@ async def memory(order: Order) -> str:
     known = Remembering(services, order.conversation.key)
     act, _, rest = order.arguments.strip().partition(" ")
     rest = rest.strip()
-    if act in _ACTS and not known.scope.name and order.row.inbound.trust != "owner":
+    is_owner = order.row.inbound.trust == "owner"
+    if not is_owner and (act == "consolidate" or (act in (*_ACTS, "undo") and not known.scope.name)):
         return "Only the owner can change what is remembered here."
     return services.redactor.redact(await said(known, act or "list", rest))
 
@@ -40,13 +42,20 @@ async def said(known: Remembering, act: str, rest: str) -> str:
             return status(known)
         case "history":
             return history(known, rest)
+        case "consolidate":
+            return tidied(await consolidate(known, dry_run=rest == "--dry-run"))
         case "undo":
             return await undone(known, rest)
-        case _ if act in _ACTS and not rest:
+        case _ if act not in _ACTS:
+            raise InputError(f"/memory knows no {act}.", hint=USAGE)
+        case _ if not rest:
             raise InputError(f"{act} needs something to work on.", hint=USAGE)
-        case "add" | "add today":
-            added = await known.add(rest, "today" if act == "add today" else "lasting")
-            return f"{'Remembered' if added.fresh else 'Remembered already'} in {added.file} ({added.id})."
+        case _:
+            return await _changed(known, act, rest)
+
+
+async def _changed(known: Remembering, act: str, rest: str) -> str:
+    match act:
         case "edit":
             word, _, text = rest.partition(" ")
             if not text.strip():
@@ -59,7 +68,14 @@ async def said(known: Remembering, act: str, rest: str) -> str:
         case "forget":
             return forgotten(await known.forget(rest))
         case _:
-            raise InputError(f"/memory knows no {act}.", hint=USAGE)
+            added = await known.add(rest, "today" if act == "add today" else "lasting")
+            return f"{'Remembered' if added.fresh else 'Remembered already'} in {added.file} ({added.id})."
+
+
+def tidied(done: Consolidated) -> str:
+    """What a consolidation did, or would do."""
+    lines = [done.diff or "Nothing has changed in what lasts.", *done.left]
+    return "\n".join([*lines, f"{done.notes} notes were looked at." if done.notes else "No notes wait."])
 
 
 def listing(known: Remembering, words: str = "", *, limit: int = LISTED) -> str:
@@ -89,6 +105,7 @@ def status(known: Remembering) -> str:
         f"{book.scope.lasting[0]}: {size:,} of {limit:,} characters",
         f"day notes: {len(book.days())} in {book.scope.folder}/",
         f"entries: {len(book.entries())}, waiting for your word: {len(book.waiting())}",
+        spent(known),
     ]
     if could_go:
         lines += ["These could go:", *map(shown, could_go)]

@@ -90,6 +90,14 @@ def history_command(context: click.Context, words: str) -> None:
     _say(context, "history", words)
 
 
+@memory_group.command("consolidate")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@click.pass_context
+def consolidate_command(context: click.Context, dry_run: bool) -> None:
+    """Take what lasts out of the day's notes into MEMORY.md now."""
+    _say(context, "consolidate", "--dry-run" if dry_run else "")
+
+
 @memory_group.command("status")
 @click.pass_context
 def status_command(context: click.Context) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 
 from limpet.errors import WorkspaceError
 from limpet.memory.changes import Hunk, put
@@ -93,6 +92,8 @@ class Book:
 
     def rewritten(self, file: str, text: str) -> list[Hunk]:
         """The hunks that make `text` of a file as it is now."""
+        from difflib import SequenceMatcher  # only for a consolidation
+
         old, new = self.read(file).splitlines(), text.splitlines()
         hunks: list[Hunk] = []
         for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -257,5 +257,15 @@ MIGRATIONS = (
         undone INTEGER NOT NULL DEFAULT 0
     );
     CREATE INDEX memory_changes_scope ON memory_changes (scope, id);
+
+    -- entries of day notes that a consolidation has looked at, and how consolidations went
+    CREATE TABLE memory_seen (scope TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (scope, id)) WITHOUT ROWID;
+    CREATE TABLE memory_state (
+        scope TEXT PRIMARY KEY,
+        at INTEGER NOT NULL DEFAULT 0,
+        failures INTEGER NOT NULL DEFAULT 0,
+        not_before INTEGER NOT NULL DEFAULT 0,
+        error TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
     """,
 )
