@@ -21,7 +21,8 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
-from limpet.assistant.services import Keeping, Resets, Rules, Services
+from limpet.assistant.memory_scope import scope_of
+from limpet.assistant.services import Keeping, MemoryRules, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
@@ -222,7 +223,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             clock=clock,
             models=models,
             prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor),
-            notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
+            notes=_notes(settings, str(workspace)),
             weights=Weights(),
             tools=tools,
             policy=_policy(sandbox, servers, settings.policy),
@@ -239,6 +240,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             prompts=servers.prompts if servers else None,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
+            memory=_memory(settings),
         )
 
 
@@ -275,6 +277,7 @@ def _prompting(
         clock=SystemClock(),
         conversation=entrance.conversation,
         emit=entrance.emit,
+        scope=lambda key: scope_of(key, settings.memory.bound),
     )
 
 
@@ -301,6 +304,25 @@ def _web(stack: AsyncExitStack, settings: schema.NetSettings) -> Web:
     web = Web(_guard(settings), proxy=settings.proxy)
     stack.push_async_callback(web.close)
     return web
+
+
+def _notes(settings: schema.Settings, workspace: str) -> WorkspaceNotes:
+    return WorkspaceNotes(
+        workspace,
+        lambda at: local_moment(at, settings.user.timezone),
+        scope=lambda key: scope_of(key, settings.memory.bound),
+    )
+
+
+def _memory(settings: schema.Settings) -> MemoryRules:
+    wanted = settings.memory
+    return MemoryRules(
+        local=lambda at: local_moment(at, settings.user.timezone),
+        cap=wanted.cap,
+        bound=wanted.bound,
+        every=wanted.consolidate_hours * 3_600_000,
+        lines=wanted.consolidate_lines,
+    )
 
 
 def _rules(settings: schema.Settings, home: Home) -> Rules:

@@ -62,7 +62,7 @@ class PlainPrompting:
         self.tools = tools
         self.notes: list[Note] = []
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
         return PromptEntry(
             sections=(Section("identity", "You are Limpet."), *((Section("archive", before),) if before else ())),
             tools=tuple(tool.spec for tool in self.tools),

@@ -224,7 +224,8 @@ def test_the_lines_of_a_flush_are_written_again_after_a_crash(tmp_path: Path) ->
             talk = Conversation(services, KEY)
             await talk.send(said("hi"))
             log = talk.log()
-            made = flush.flush_of(services, ["The cat is called Miso."], trust="owner", upto=log.leaf)
+            notes = ["The cat is called Miso."]
+            made = flush.flush_of(services, notes, trust="owner", upto=log.leaf, key=KEY, session="s1")
             log.entries.append(structs.replace(log.entries[-1], payload=made))
             await flush.catch_up(services, log)
             await flush.catch_up(services, log)

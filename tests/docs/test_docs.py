@@ -102,7 +102,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
-    tables = ("providers.<name>.headers", "models.aliases", "sessions.links")
+    tables = ("providers.<name>.headers", "models.aliases", "sessions.links", "memory.bound")
     tables += ("policy.agents", "policy.channels", "policy.senders")
     tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers", "tools.exec.secrets")
     assert {**real, **dict.fromkeys(tables, "{}")} == defaults

@@ -139,7 +139,7 @@ def _before(services: Services, key: str, log: Log, *, profile: Profile, over: s
     if not reason:
         return prompting.changes(log.prompt, log.told) if log.prompt else (), "owner"
     before = archive.summary_before(services.store, key, ending=over)
-    return (prompting.snapshot(profile, reason=reason, before=before.text),), before.trust
+    return (prompting.snapshot(profile, reason=reason, before=before.text, key=key),), before.trust
 
 
 def _snapshot_reason(services: Services, key: str, log: Log, *, profile: Profile) -> str:

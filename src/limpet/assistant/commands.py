@@ -12,6 +12,7 @@ from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_approvals as approvals
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_mcp as mcp
+from limpet.assistant import commands_memory as memory
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_trust as trust
@@ -176,6 +177,14 @@ COMMANDS = {
             summary="show or change the steps on the way",
             usage="[add text|done n|drop n|clear]",
             run=aims.plan,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="memory",
+            summary="what is remembered; forget, change, take back, confirm it",
+            usage="[list|add|forget|edit|undo|confirm|reject|history|consolidate|status] [id|words]",
+            run=memory.memory,
             needs_lease=True,
             looks_alone=True,
         ),

@@ -113,7 +113,7 @@ async def current_prompt(conversation: Talk) -> PromptEntry:
     """The snapshot that the next request uses, or would use if it were the first."""
     model = await conversation.services.models.get(conversation.model_reference())
     prompt = conversation.log().prompt
-    return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview")
+    return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview", key=conversation.key)
 
 
 async def usage(order: Order) -> str:

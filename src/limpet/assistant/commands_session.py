@@ -53,7 +53,7 @@ async def reload(order: Order) -> str:
     services = conversation.services
     profile = (await services.models.get(conversation.model_reference())).profile
     before = summary_before(services.store, conversation.key)
-    made = services.prompting.snapshot(profile, reason="/reload", before=before.text)
+    made = services.prompting.snapshot(profile, reason="/reload", before=before.text, key=conversation.key)
     now = services.clock.now()
     await services.store.write(
         lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=before.trust)

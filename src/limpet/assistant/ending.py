@@ -62,7 +62,7 @@ async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
             await services.store.write(lambda connection: sessions.count_closing(connection, lease))
             return False
         found = Digest((), by_rules(ended))
-    written = await _flush(services, lease, ended, found=found)
+    written = await _flush(services, row, lease, ended=ended, found=found)
     if not written or not await _remember(services, row, summary=found.summary, ended=ended):
         await services.store.write(lambda connection: sessions.count_closing(connection, lease))
         return False
@@ -70,14 +70,14 @@ async def _close(services: Services, row: SessionRow, lease: Lease) -> bool:
     return True
 
 
-async def _flush(services: Services, lease: Lease, ended: Log, *, found: Digest) -> bool:
+async def _flush(services: Services, row: SessionRow, lease: Lease, *, ended: Log, found: Digest) -> bool:
     """Bring the notes of `found` into the file, once; whether they are there."""
     waiting = flush.unflushed(ended.path(), "")
     if not waiting:
         return True
     _, visible = ended.visible()
     now, trust = services.clock.now(), flush.trust_of([*waiting, *visible])
-    made = flush.flush_of(services, found.notes, trust=trust, upto=ended.leaf)
+    made = flush.flush_of(services, found.notes, trust=trust, upto=ended.leaf, key=row.key, session=row.id)
     await services.store.write(
         lambda connection: entries.append(connection, lease, made, turn="", now=now, trust=trust)
     )
@@ -91,7 +91,8 @@ async def _save_excerpt(services: Services, row: SessionRow, ended: Log) -> bool
     if not text:
         return True
     try:
-        await services.notes.keep(services.notes.excerpt_file(at, row.id, flush.trust_of(line)), text)
+        file = services.notes.excerpt_file(at, row.id, flush.trust_of(line), key=row.key)
+        await services.notes.keep(file, text)
     except WorkspaceError as error:
         if row.closing & (row.closing - 1) == 0:  # the first time, then ever more rarely
             services.emit(Notice(f"The excerpt of a conversation is not written: {error.present()}", level="warning"))
@@ -103,7 +104,7 @@ async def _remember(services: Services, row: SessionRow, *, summary: str, ended:
     """Add what the conversation was about to the history that people and the agent can search."""
     trust = flush.trust_of(ended.path())
     try:
-        await services.notes.remember(row.ended or services.clock.now(), row.id, text=summary, trust=trust)
+        await services.notes.remember(row.ended or services.clock.now(), row.id, text=summary, trust=trust, key=row.key)
     except WorkspaceError as error:
         services.emit(Notice(f"The history is not written: {error.present()}", level="warning"))
         return False

@@ -6,10 +6,14 @@ hold yet, so doing it again after a crash changes nothing.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
+from limpet.assistant.memory_scope import scope_of_file
+from limpet.assistant.remembering import Remembering
 from limpet.assistant.services import Services
 from limpet.errors import WorkspaceError
+from limpet.memory.entries import marked
 from limpet.session.log import Log
 from limpet.types.entry import Compaction, Entry, Flush, PromptEntry
 from limpet.types.envelope import Trust, lowest
@@ -37,13 +41,14 @@ def to_read(part: Sequence[Entry], waiting: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in longer if not isinstance(entry.payload, Compaction | Flush)]
 
 
-def flush_of(services: Services, notes: Sequence[str], *, trust: Trust, upto: str) -> Flush:
-    """The flush entry for `notes` that were made of what is trusted so far."""
+def flush_of(services: Services, notes: Sequence[str], *, trust: Trust, upto: str, key: str, session: str) -> Flush:
+    """The flush entry for `notes` that were made of what `session` (its id) under `key` holds and is trusted so far."""
     at = services.clock.now()
+    told = f"{services.memory.local(at):%Y-%m-%d %H:%M}"
     return Flush(
         upto=upto,
-        path=services.notes.file(at, trust) if notes else "",
-        lines=tuple(f"- {' '.join(note.split())}" for note in notes),
+        path=services.notes.file(at, trust, key=key) if notes else "",
+        lines=tuple(marked(note, at=told, source=session, trust=_shown(trust)) for note in notes),
     )
 
 
@@ -55,11 +60,20 @@ def trust_of(entries: Sequence[Entry]) -> Trust:
     return lowest(entry.trust for entry in entries if not isinstance(entry.payload, PromptEntry))
 
 
+def _shown(trust: Trust) -> Trust:
+    """Of the trust of a note only what keeps it out of prompts is told in it."""
+    return "external" if trust == "external" else "owner"
+
+
 async def write(services: Services, flush: Flush) -> str:
     """Bring the lines of `flush` into its file; why that could not be done. The owner is told, and the log has them."""
     if not flush.lines:
         return ""
     try:
+        known = Remembering(services, "", scope=scope_of_file(flush.path))
+        if hunk := known.book.adding(flush.path, flush.lines):
+            name = hashlib.sha256("\n".join((flush.path, flush.upto, *flush.lines)).encode()).hexdigest()
+            await known.record((hunk,), source="flush", key=f"flush:{name}")
         await services.notes.append(flush.path, flush.lines)
     except WorkspaceError as error:
         services.emit(Notice(f"Notes could not be written: {error.present()}", level="warning"))

@@ -14,7 +14,7 @@ from limpet.llm.tokens import estimate_request
 from limpet.store import usage
 from limpet.types.content import Text
 from limpet.types.event import Done, Notice
-from limpet.types.message import Request, Sampling, UserMessage
+from limpet.types.message import AssistantMessage, Request, Sampling, UserMessage
 from limpet.types.ports import Model
 from limpet.types.usage import Usage
 
@@ -38,11 +38,16 @@ class Inquiry(Struct, frozen=True):
 
     async def ask(self, request: Request) -> str:
         """The text of the answer; empty when the model called tools instead. Raises `ModelError`."""
+        message = await self.answer(request)
+        return "" if message.calls else message.text.strip()
+
+    async def answer(self, request: Request) -> AssistantMessage:
+        """The answer, calls included. Raises `ModelError`."""
         async with aclosing(self.model.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Done):
                     await self._settle(event)
-                    return "" if event.message.calls else event.message.text.strip()
+                    return event.message
                 if isinstance(event, Notice):
                     self.services.emit(event)
         raise UpstreamError("The answer ended without its end mark.", provider=self.model.profile.provider)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
+from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
 from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.store import commits, inbox, sessions, turns, usage
+from limpet.store import commits, inbox, outbox, sessions, turns, usage
 from limpet.store.commits import End, TurnWriter
 from limpet.store.outbox import Part, PartKind
 from limpet.store.sql import Connection
@@ -40,6 +41,7 @@ REDUCED = (
     "The conversation had become too long for the model, and no summary could be made of its older part. I go on "
     "without it; all of it stays in the log. /new begins anew, /model chooses a model with more room."
 )
+SOUL_CHANGED = "I have just changed SOUL.md, which says who I am. /rollback shows what, and takes it back."
 MORE = "[More has come in meanwhile: going on with that.]"
 STOPPED = "Stopped by the user before it was finished; what it had done so far is unknown."
 
@@ -88,7 +90,14 @@ class TurnJournal:
     async def result(
         self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
     ) -> None:
-        await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts)
+        intent = next((one.intent for one in self.log.pending() if one.name == call.name), None)
+        soul = intent is not None and not result.is_error and changes_soul(self.services.workspace, intent)
+        said = SOUL_CHANGED if soul else ""
+        parts = self._parts([(said, "notice")] if said else [], self._rows() if said else ())
+        await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts, parts=parts)
+        if said:
+            self.services.emit(Notice(said, level="warning"))
+            self.services.nudges.send()
         if posts:
             self.services.nudges.send()
         if any(isinstance(record, GoalEntry | PlanEntry) for record in records):
@@ -210,11 +219,17 @@ class TurnJournal:
             Part(address=address, text=text, key=new_id("p"), kind=kind) for text, kind in said for address in addresses
         )
 
-    async def _append_all(self, payloads: Sequence[Payload], *, trust: Trust, posts: Sequence[Post] = ()) -> None:
+    async def _append_all(
+        self, payloads: Sequence[Payload], *, trust: Trust, posts: Sequence[Post] = (), parts: Sequence[Part] = ()
+    ) -> None:
         now = self.services.clock.now()
-        made = await self.services.store.write(
-            lambda connection: commits.result(connection, self.writer, payloads, trust=trust, now=now, posts=posts)
-        )
+
+        def work(connection: Connection) -> list[Entry]:
+            for part in parts:
+                outbox.queue(connection, part, session=self.writer.lease.session, turn=self.writer.turn, now=now)
+            return commits.result(connection, self.writer, payloads, trust=trust, now=now, posts=posts)
+
+        made = await self.services.store.write(work)
         self.log.extend(made)
 
     async def _append(self, commit: Callable[[Connection, int], Entry]) -> None:

@@ -202,7 +202,10 @@ class Reducer:
             await flush.catch_up(self._services, self._log)
             upto = self._log.leaf if found.whole else waiting[-1].id
             trust = lowest((flush.trust_of(material), _trust(parts, found)))
-            made = flush.flush_of(self._services, found.notes, trust=trust, upto=upto)
+            place = self._place
+            made = flush.flush_of(
+                self._services, found.notes, trust=trust, upto=upto, key=place.key, session=place.lease.session
+            )
             await self._write([made], trust=trust)
             if error := await flush.write(self._services, made):
                 await self._write([structs.replace(made, error=error)], trust=trust)
@@ -223,7 +226,9 @@ class Reducer:
         payloads: list[Payload] = [made]
         current = self._log.prompt
         archived = summary_before(self._services.store, self._place.key)
-        fresh = self._services.prompting.snapshot(self._profile, reason="compaction", before=archived.text)
+        fresh = self._services.prompting.snapshot(
+            self._profile, reason="compaction", before=archived.text, key=self._place.key
+        )
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
         await self._write(payloads, trust=_trust(parts, digest))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
@@ -36,8 +38,9 @@ class Models(Protocol):
 class Prompting(Protocol):
     """Called for what the model is told; provided by `app` over `prompt`."""
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
-        """The prompt, tools included, as the workspace is now; `before` is what the last conversation was about.
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
+        """The prompt, tools included, as the workspace is now, for conversations under the session key `key`; `before`
+        is what the last one was about.
 
         Raises `UserError` when the model's window is too small for any.
         """
@@ -67,15 +70,15 @@ class Notes(Protocol):
     `WorkspaceError`, and writing the same again changes nothing.
     """
 
-    def file(self, at: int, trust: Trust) -> str:
-        """The file of the day for what was said at `at` (UTC ms)."""
+    def file(self, at: int, trust: Trust, *, key: str = "") -> str:
+        """The file of the day for what was said at `at` (UTC ms) under the session key `key`."""
         ...
 
     async def append(self, file: str, lines: Sequence[str]) -> int:
         """Append the lines that the file does not hold yet; how many."""
         ...
 
-    def excerpt_file(self, at: int, session: str, trust: Trust) -> str:
+    def excerpt_file(self, at: int, session: str, trust: Trust, *, key: str = "") -> str:
         """The file for the last messages of `session`, which ended at `at`."""
         ...
 
@@ -83,7 +86,7 @@ class Notes(Protocol):
         """Write `text` to `file`."""
         ...
 
-    async def remember(self, at: int, session: str, *, text: str, trust: Trust) -> None:
+    async def remember(self, at: int, session: str, *, text: str, trust: Trust, key: str = "") -> None:
         """Add a paragraph about `session`, which ended at `at`, to the history."""
         ...
 
@@ -106,6 +109,33 @@ class Commands(Protocol):
     async def stop(self, turn: str) -> None:
         """End those that a turn started: the owner has stopped it."""
         ...
+
+
+async def _no_index(files: Sequence[str]) -> None:
+    """Nothing is indexed."""
+
+
+def _utc(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)
+
+
+NOT_BOUND: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+
+class MemoryRules(Struct, frozen=True):
+    """The owner's rules for memory. `local` gives his time of a moment (UTC ms); `cap` is the characters of what lasts.
+
+    `bound` names conversations that share a memory (`owner`: the owner's own). `every` is milliseconds between two
+    consolidations, 0 = never; `lines` of new day notes bring one on earlier. `forgotten` is told which files have lost
+    something, so that an index does.
+    """
+
+    local: Callable[[int], datetime] = _utc
+    cap: int = 12_000
+    bound: Mapping[str, Sequence[str]] = NOT_BOUND
+    every: int = 86_400_000
+    lines: int = 60
+    forgotten: Callable[[Sequence[str]], Awaitable[None]] = _no_index
 
 
 Resets = Callable[[str, int, int], str]
@@ -184,6 +214,7 @@ class Services:
     hooks: Hooks | None = None
     prompts: Prompts | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
+    memory: MemoryRules = MemoryRules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:
         """The model for `purpose`, where none is set that of the chat (`chat` is the session's reference).

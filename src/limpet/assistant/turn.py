@@ -15,6 +15,8 @@ from limpet.agent.queue import Control
 from limpet.assistant import flush
 from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
+from limpet.assistant.memory_desk import MemoryDesk
+from limpet.assistant.memory_scope import scope_of
 from limpet.assistant.reduce import Place
 from limpet.assistant.scope import ScopedPolicy
 from limpet.assistant.services import Services
@@ -129,6 +131,8 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
                     approvals=TurnApprovals(services, turn.writer),
                 ),
                 turn=turn.writer.turn,
+                memory=MemoryDesk(services, turn.writer.key, turn.log),
+                veil=scope_of(turn.writer.key, services.memory.bound).veil,
             ),
             journal=journal,
             locks=services.locks,

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
-from limpet.assistant import ending, keeping
+from limpet.assistant import consolidate, ending, keeping
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.cli.deliver import deliver
@@ -71,6 +71,7 @@ class Talk:
         """Write what ended conversations still owe. Nobody waits for it; ended early, the next start does it."""
         await ending.close_ended(self.services, self.conversation.key)
         await keeping.once_a_day(self.services)
+        await consolidate.when_due(self.services, self.conversation.key)
 
     @asynccontextmanager
     async def tidying(self) -> AsyncGenerator[Callable[[], None]]:

@@ -392,6 +392,19 @@ class SessionsSettings(Struct, frozen=True):
     visibility: Literal["self", "tree", "agent", "all"] = "agent"
 
 
+class MemorySettings(Struct, frozen=True):
+    """`cap` is the characters of MEMORY.md from which Limpet names what could go. `bound` lists by a name the
+    conversations that share a memory (`telegram:direct:42`, `telegram:group:-100`); `owner` is the owner's own.
+
+    Day notes are consolidated every `consolidate_hours` (0 = never), or once there are `consolidate_lines` new ones.
+    """
+
+    cap: Count = 12_000
+    bound: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    consolidate_hours: Annotated[int, Meta(ge=0)] = 24
+    consolidate_lines: Count = 60
+
+
 class ContextSettings(Struct, frozen=True):
     """What happens when the window is full: `summarise` the older part, or drop the oldest turns (`sliding`)."""
 
@@ -442,5 +455,6 @@ class Settings(Struct, frozen=True):
     user: UserSettings = UserSettings()
     prompt: PromptSettings = PromptSettings()
     sessions: SessionsSettings = SessionsSettings()
+    memory: MemorySettings = MemorySettings()
     context: ContextSettings = ContextSettings()
     llm: LlmSettings = LlmSettings()

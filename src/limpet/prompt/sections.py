@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.config.machine import Machine
+from limpet.memory.scope import OWNERS, MemoryScope
 from limpet.prompt.bootstrap import Allowance, FileText, cut, cut_head, read_workspace_file
 from limpet.prompt.skill_index import Skill, find_skills, index
 from limpet.prompt.templates import template, workspace_template
@@ -18,7 +19,6 @@ Mode = Literal["full", "minimal", "none"]
 Tier = Literal["full", "tiny", "none"]
 
 BOOTSTRAP_FILES = ("AGENTS.md", "SOUL.md", "USER.md", "IDENTITY.md", "TOOLS.md")
-MEMORY_FILES = ("MEMORY.md", "memory/MEMORY.md", "memory.md")
 TINY_CAP = 1_600
 """Characters of workspace files and memory together in the tiny tier, so that it stays under 1,500 tokens."""
 
@@ -32,7 +32,8 @@ class PromptContext(Struct, frozen=True):
     """What a prompt is made of. `workspace` is absolute; `window` is in tokens, 0 = not known.
 
     `conversation` is False for one-shot runs, which never see BOOTSTRAP.md. `task` is what a helper or a
-    scheduled run (mode `minimal`) is there for. `days` are the names (YYYY-MM-DD) of the days whose notes are recent,
+    scheduled run (mode `minimal`) is there for. `memory` says whose it is: USER.md and BOOTSTRAP.md are for the owner
+    alone. `days` are the names (YYYY-MM-DD) of the days whose notes are recent,
     the newest last; `before` is what the last conversation was about. Caps are characters.
     """
 
@@ -43,6 +44,7 @@ class PromptContext(Struct, frozen=True):
     conversation: bool = True
     name: str = "Limpet"
     task: str = ""
+    memory: MemoryScope = OWNERS
     days: tuple[str, ...] = ()
     before: str = ""
     file_cap: int = 20_000
@@ -98,7 +100,9 @@ class Sections:
 
     def _bootstrap_files(self) -> Iterator[FileText]:
         names = BOOTSTRAP_FILES if self._context.mode == "full" else BOOTSTRAP_FILES[:1]
-        if self._context.conversation and self._context.mode == "full" and self._tier == "full":
+        if self._context.memory.name:
+            names = tuple(name for name in names if name != "USER.md")
+        elif self._context.conversation and self._context.mode == "full" and self._tier == "full":
             names = (*names, "BOOTSTRAP.md")
         for name in names:
             yield self._read(name)
@@ -127,7 +131,7 @@ class Sections:
         texts: list[str] = []
         sources: list[tuple[str, str]] = []
         seen: set[str] = set()
-        for name in MEMORY_FILES:
+        for name in self._context.memory.lasting:
             file = self._read(name)
             sources.append((name, file.sha256))
             same = self._identical(name, seen)
@@ -170,7 +174,7 @@ class Sections:
             return None
         parts: list[str] = []
         for day in self._context.days:
-            name = f"memory/{day}.md"
+            name = f"{self._context.memory.folder}/{day}.md"
             if text := self._read(name).text:
                 parts.append(f"## {name}\n\n{self._allowance.take(cut_head(text, RECENT_CAP, name), name)}")
         return Section("recent history", "\n\n".join(["# Recent notes", *parts])) if parts else None

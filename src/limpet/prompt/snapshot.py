@@ -10,7 +10,7 @@ from msgspec import Struct
 from limpet.errors import NoModelError
 from limpet.llm.tokens import estimate
 from limpet.prompt.bootstrap import FileText, WorkspaceFiles, cut
-from limpet.prompt.sections import BOOTSTRAP_FILES, MEMORY_FILES, PromptContext, Sections, Tier
+from limpet.prompt.sections import BOOTSTRAP_FILES, PromptContext, Sections, Tier
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.tool import ToolSpec
 
@@ -76,7 +76,8 @@ def changed(entry: PromptEntry, workspace: WorkspaceFiles, *, told: Iterable[Not
         if note.origin.startswith(ORIGIN):
             name, _, sha = note.origin.removeprefix(ORIGIN).rpartition(":")
             known[name] = sha
-    watched = [name for name in (*BOOTSTRAP_FILES, *MEMORY_FILES) if name in known]
+    memory = [name for name in known if name.rpartition("/")[2].casefold() == "memory.md"]
+    watched = [*(name for name in BOOTSTRAP_FILES if name in known), *memory]
     files = [workspace.read(name) for name in watched]
     return [_note(file) for file in files if file.sha256 != known[file.name]]
 

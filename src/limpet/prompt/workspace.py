@@ -10,6 +10,7 @@ from msgspec import structs
 
 from limpet.config import schema
 from limpet.config.machine import this_machine
+from limpet.memory.scope import OWNERS, MemoryScope
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
@@ -36,8 +37,13 @@ class WorkspacePrompting:
         clock: Clock,
         conversation: bool,
         emit: Emit,
+        scope: Callable[[str], MemoryScope] = lambda key: OWNERS,
     ) -> None:
-        """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP)."""
+        """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP).
+
+        `scope` says whose memory the conversations under a session key have.
+        """
+        self._scope = scope
         self._workspace = workspace
         self._files = WorkspaceFiles(workspace)
         self._settings = settings
@@ -47,7 +53,7 @@ class WorkspacePrompting:
         self._clock = clock
         self._tools = tools
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         context = PromptContext(
             workspace=self._workspace,
@@ -55,6 +61,7 @@ class WorkspacePrompting:
             window=profile.window,
             mode="full" if profile.tools else "none",
             conversation=self._conversation,
+            memory=self._scope(key),
             days=(f"{today - timedelta(days=1)}", f"{today}"),
             before=before,
             file_cap=self._settings.prompt.file_cap,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.errors import InputError
 from limpet.session import search
@@ -18,7 +18,8 @@ from limpet.store import entries, removal, sessions
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
-from limpet.types.entry import AssistantEntry, Compaction, Entry, Flush, PromptEntry, UserEntry
+from limpet.types.content import Opaque
+from limpet.types.entry import AssistantEntry, Compaction, Entry, Flush, Note, Payload, PromptEntry, UserEntry
 
 SUMMARY = "(What was said before was erased by the owner.)"
 
@@ -69,6 +70,40 @@ def erase(
     gone = removal.drop_blobs(connection, blobs)
     turns = dict.fromkeys(one.turn for one in found if one.turn)
     return Removed(count, tuple(touched), blobs=tuple(gone), files=tuple(files), turns=tuple(turns))
+
+
+def unquote(connection: Connection, texts: Sequence[str], *, now: int) -> int:
+    """Take lines that the owner wants forgotten out of prompts, notes on files and flushes; in how many they stood.
+
+    A prompt that quoted one is made anew with the next message.
+    """
+    touched: set[str] = set()
+    count = 0
+    for kind in ("prompt", "note", "flush"):
+        for one in entries.of_kind(connection, kind):
+            rest = _unquoted(one.payload, texts)
+            if rest is not None and not one.erased:
+                removal.bury(connection, one, rest, now=now, why="forgotten by the owner")
+                search.drop(connection, one.session, seq=one.seq)
+                touched.add(one.session)
+                count += 1
+    for name in touched:
+        sessions.read_anew(connection, name)
+    return count
+
+
+def _unquoted(payload: Payload | Opaque, texts: Sequence[str]) -> Payload | Opaque | None:
+    """What is left of a payload that quotes one of `texts`; None when it does not."""
+    match payload:
+        case PromptEntry() if any(text in payload.system for text in texts):
+            return hollow(payload)
+        case Note(text=said) if any(text in said for text in texts):
+            return hollow(payload)
+        case Flush(lines=lines):
+            left = tuple(line for line in lines if not any(text in line for text in texts))
+            return structs.replace(payload, lines=left) if left != lines else None
+        case _:
+            return None
 
 
 def delete(connection: Connection, session: str, *, owner: Owner, now: int, why: str) -> Removed:

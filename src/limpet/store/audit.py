@@ -22,6 +22,7 @@ Act = Literal[
     "config.changed",
     "content.removed",
     "mcp.changed",
+    "memory.forgotten",
     "plugin.changed",
     "secret.changed",
     "trust.once",

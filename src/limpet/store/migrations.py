@@ -245,4 +245,27 @@ MIGRATIONS = (
     CREATE INDEX approvals_grants ON approvals (agent, hash) WHERE outcome = 'always';
     CREATE INDEX approvals_open ON approvals (key) WHERE outcome = '';
     """,
+    """
+    -- what Limpet changed in memory files by itself; hunks = the lines before and after, for taking it back
+    CREATE TABLE memory_changes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        at INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        source TEXT NOT NULL,
+        key TEXT NOT NULL UNIQUE,
+        hunks BLOB NOT NULL,
+        undone INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX memory_changes_scope ON memory_changes (scope, id);
+
+    -- entries of day notes that a consolidation has looked at, and how consolidations went
+    CREATE TABLE memory_seen (scope TEXT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (scope, id)) WITHOUT ROWID;
+    CREATE TABLE memory_state (
+        scope TEXT PRIMARY KEY,
+        at INTEGER NOT NULL DEFAULT 0,
+        failures INTEGER NOT NULL DEFAULT 0,
+        not_before INTEGER NOT NULL DEFAULT 0,
+        error TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    """,
 )

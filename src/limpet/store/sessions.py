@@ -210,3 +210,8 @@ def lost(lease: Lease) -> LeaseLostError:
         f"Session {lease.session} was taken over by another process (we had epoch {lease.epoch}).",
         hint="Nothing more is written or run by this one.",
     )
+
+
+def read_anew(connection: Connection, session: str) -> None:
+    """Entries of the session were changed by an erasure: who holds its log reads it from the beginning."""
+    connection.execute("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", (session,))

@@ -13,6 +13,7 @@ from limpet.tools.files_patch import apply_patch
 from limpet.tools.files_read import read_file
 from limpet.tools.files_search import find_files, grep, list_dir
 from limpet.tools.files_write import delete_path, write_file
+from limpet.tools.memory import memory_write
 from limpet.tools.process import make_process
 from limpet.tools.processes import Processes
 from limpet.tools.web_fetch import make_web_fetch
@@ -49,6 +50,7 @@ def builtin(
         grep,
         list_dir,
         *_pictures(images),
+        memory_write,
         *(() if tiny else (plan, make_process(keeper, networked=how.network.kind != "none"))),
         read_file,
         *_conversations(sessions),

@@ -30,6 +30,16 @@ def check_unchanged(spot: Spot, before: str, context: ToolContext) -> None:
         )
 
 
+def judged(spot: Spot, before: bytes, after: bytes | None, context: ToolContext) -> bytes | None:
+    """What is to stand at `spot` instead of `after` (None: nothing), which memory files have a say in.
+
+    Raises `ToolError` for what would lose too much.
+    """
+    if context.memory is None:
+        return after
+    return context.memory.judged(f"{spot.relative}{'/' * (spot.kind == 'folder')}", before, after)
+
+
 async def replace(root: Root, spot: Spot, data: bytes, *, before: bytes | None, context: ToolContext) -> FileIntent:
     """Put `data` at `spot` in one step, keeping the mode; missing folders are made.
 

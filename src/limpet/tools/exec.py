@@ -172,7 +172,7 @@ def _job(
         raise ToolError("a command cannot hold a NUL byte")
     if not 1 <= timeout <= LONGEST:
         raise ToolError(f"timeout is 1 to {LONGEST} seconds")
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.find(workdir)
         if spot.kind == "missing":
             raise missing(workdir)
@@ -187,7 +187,7 @@ def _job(
         timeout=timeout,
         limits=settings.limits,
         place="host" if sandbox.report.kind == "none" else place,
-        hidden=(os.path.join(workspace, STATE),),
+        hidden=tuple(os.path.join(workspace, one) for one in (STATE, *context.veil.hidden)),
         readonly=present(workspace),
         network=settings.network,
     )

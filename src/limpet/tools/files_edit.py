@@ -8,7 +8,7 @@ from typing import Annotated
 from limpet.errors import ToolError
 from limpet.toolkit.schema import tool
 from limpet.toolkit.truncate import head
-from limpet.tools.disk import check_unchanged, digest, replace
+from limpet.tools.disk import check_unchanged, digest, judged, replace
 from limpet.tools.edits import Edit, apply
 from limpet.tools.paths import Root, Spot, missing, read_bytes
 from limpet.tools.sniff import what_binary
@@ -32,7 +32,7 @@ async def edit_file(
 ) -> ToolResult:
     """Replace text in a file: old must occur exactly once (or set replace_all). Line ends and encoding are kept."""
     wanted = _wanted(old, new, replace_all, edits)
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.target(path)
         if spot.kind == "missing":
             raise missing(path)
@@ -40,7 +40,8 @@ async def edit_file(
         check_unchanged(spot, digest(before), context)
         mark, text = as_text(before, spot.relative)
         after, lines = apply(text, wanted)
-        data = mark + after.encode("utf-8", "surrogateescape")
+        data = judged(spot, before, mark + after.encode("utf-8", "surrogateescape"), context) or b""
+        after = as_text(data, spot.relative)[1]
         intent = await replace(root, spot, data, before=before, context=context)
     diff = diff_of(text, after, spot.relative)
     shown = head(diff, lines=DIFF_LINES, chars=DIFF_CHARS)

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from limpet.errors import ToolError
 from limpet.toolkit.schema import tool
 from limpet.toolkit.truncate import head
-from limpet.tools.disk import check_unchanged, confirm, digest, mode_of, put
+from limpet.tools.disk import check_unchanged, confirm, digest, judged, mode_of, put
 from limpet.tools.files_edit import DIFF_CHARS, DIFF_LINES, as_bytes, as_text, diff_of
 from limpet.tools.files_write import to_trash
 from limpet.tools.patch import Section, parse, patched, paths_in
@@ -47,7 +47,7 @@ async def apply_patch(
     """Change several files at once: *** Add File, *** Delete File, *** Update File (*** Move to) with @@ hunks of
     lines marked by space, - and +. All of it applies, or nothing."""
     known = {one.path: one for one in context.intent.each} if context.intent else {}
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         planned = [_plan(root, section, known, context) for section in parse(patch)]
         steps = _ordered(planned)
         if not steps and not known:
@@ -86,6 +86,7 @@ def _plan(root: Root, section: Section, known: dict[str, FileIntent], context: T
     was = digest(before)
     if section.kind == "delete":
         check_unchanged(spot, was, context)
+        judged(spot, before, None, context)
         return _Planned((_Step(spot, was, None),), f"deleted {spot.relative}", "")
     if spot.path in known and was == known[spot.path].after:
         return _Planned((), f"updated {spot.relative}", "")
@@ -93,6 +94,11 @@ def _plan(root: Root, section: Section, known: dict[str, FileIntent], context: T
     mark, text = as_text(before, spot.relative)
     after = patched(text, section)
     data = mark + after.encode("utf-8", "surrogateescape")
+    if section.to:
+        judged(spot, before, None, context)
+    else:
+        data = judged(spot, before, data, context) or b""
+        after = as_text(data, spot.relative)[1]
     diff = diff_of(text, after, spot.relative)
     if section.to:
         return _plan_move(root, section, spot, data, was=was, known=known, diff=diff)

@@ -38,7 +38,7 @@ async def read_file(
     spilled = _spilled(context, path)
     if spilled is not None:
         return text_result(_page(spilled.decode("utf-8", "replace"), path, offset, limit, context))
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.find(path, reading=True)
         if spot.kind == "missing":
             raise missing(path)

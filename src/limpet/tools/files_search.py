@@ -41,24 +41,25 @@ class _Answer(Struct):
 @tool(effect="pure", brief="List a folder.")
 async def list_dir(context: ToolContext, path: str = ".") -> ToolResult:
     """List a folder: folders first, marked /, then files with their size in bytes."""
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.find(path, reading=True)
         if spot.kind == "missing":
             raise missing(path)
         if spot.kind != "folder":
             raise ToolError(f"{path!r} is a file", hint="Read it with read_file.")
         with open_folder(spot) as fd:
-            lines, total = _entries(fd)
+            lines, total = _entries(fd, root, spot)
     text = "\n".join(lines) or f"[{spot.relative} is empty.]"
     if total > ENTRIES:
         text += f"\n[{ENTRIES} of {total} entries. Look for names with find_files, or list a folder below.]"
     return await _result(text, context, summary=f"listed {spot.relative}")
 
 
-def _entries(folder: int) -> tuple[list[str], int]:
+def _entries(folder: int, root: Root, spot: Spot) -> tuple[list[str], int]:
     """The first entries as they are shown, and how many there are in all."""
     with os.scandir(folder) as found:
-        entries = [entry for entry in found if entry.name != STATE]
+        above = "" if spot.name == "." else f"{spot.relative}/"
+        entries = [entry for entry in found if entry.name != STATE and not root.veil.hides(above + entry.name)]
     entries.sort(key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name.casefold(), entry.name))
     return [_line(entry, folder) for entry in entries[:ENTRIES]], len(entries)
 
@@ -82,7 +83,7 @@ async def find_files(
     """Find files by a glob, beneath a folder. Files that .gitignore names are left out."""
     if not pattern:
         raise ToolError("the pattern is empty")
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = _existing(root, path)
         if spot.kind != "folder":
             raise ToolError(f"{path!r} is a file, not a folder")
@@ -112,7 +113,7 @@ async def grep(
     query["pattern"] = re.escape(pattern) if literal else pattern
     query["ignore_case"] = ignore_case
     query["context"] = max(0, min(context_lines, 20))
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         answer = await _search(root, _existing(root, path), query)
     if answer.fault:
         raise ToolError(f"{pattern!r} is not a regular expression: {answer.fault}", hint="Set literal for plain text.")
@@ -123,7 +124,9 @@ async def grep(
 
 
 def _query(*, glob: str, limit: int) -> Query:
-    return Query(pattern="", ignore_case=False, glob=glob, context=0, limit=limit, within="", file="")
+    return Query(
+        pattern="", ignore_case=False, glob=glob, context=0, limit=limit, within="", file="", hidden=[], shown=[]
+    )
 
 
 def _existing(root: Root, path: str) -> Spot:
@@ -138,6 +141,7 @@ async def _search(root: Root, spot: Spot, query: Query) -> _Answer:
         query["file"] = spot.relative
         return await _run(spot.folder, query)
     query["within"] = "" if spot.name == "." else f"{spot.relative}/"
+    query["hidden"], query["shown"] = list(root.veil.hidden), list(root.veil.shown)
     return await _run(root.fd, query)
 
 

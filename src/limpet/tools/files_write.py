@@ -8,25 +8,28 @@ from contextlib import suppress
 
 from limpet.errors import ToolError
 from limpet.toolkit.schema import tool
-from limpet.tools.disk import check_unchanged, digest, replace, sync_folder
+from limpet.tools.disk import check_unchanged, digest, judged, replace, sync_folder
 from limpet.tools.paths import STATE, Root, Spot, missing, read_bytes
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, FileIntent, ToolResult, text_result
+
+MERGED = "; as memory: what it held before is still there, and nothing stands there twice"
 
 
 @tool(effect="file", writes=("path",), brief="Write a whole file.")
 async def write_file(context: ToolContext, path: str, content: str) -> ToolResult:
     """Create a file or replace its whole content; missing folders are made. For small changes use edit_file."""
-    data = content.encode("utf-8", "replace")
-    with Root(context.workspace) as root:
+    wanted = content.encode("utf-8", "replace")
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.target(path)
         if spot.kind == "folder" or path.endswith("/"):
             raise ToolError(f"{path!r} is a folder; nothing was written", hint="Give a file name.")
         before = read_bytes(spot) if spot.kind == "file" else None
+        data = judged(spot, before or b"", wanted, context) or b""
         intent = await replace(root, spot, data, before=before, context=context)
     did = "created" if before is None else "unchanged:" if before == data else "replaced"
     return text_result(
-        f"{did} {spot.relative} ({len(content):,} characters)",
+        f"{did} {spot.relative} ({len(content):,} characters){MERGED if data != wanted else ''}",
         details=Details(summary=f"{did} {spot.relative}", path=intent.path, sha256=intent.after),
     )
 
@@ -34,11 +37,14 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
 @tool(effect="file", writes=("path",), brief="Delete a file or folder (undo is possible).")
 async def delete_path(context: ToolContext, path: str) -> ToolResult:
     """Delete a file or folder by moving it to the trash, from which the owner can bring it back."""
-    with Root(context.workspace) as root:
+    with Root(context.workspace, veil=context.veil) as root:
         spot = root.target(path, link_itself=True)
         if spot.kind == "missing":
             raise missing(path)
-        was = digest(read_bytes(spot)) if spot.kind == "file" else spot.kind
+        held = read_bytes(spot) if spot.kind == "file" else b""
+        was = digest(held) if spot.kind == "file" else spot.kind
+        if spot.kind != "link":
+            judged(spot, held, None, context)
         if spot.kind == "file":
             check_unchanged(spot, was, context)
         await context.starting(FileIntent(path=spot.path, before=was, after=""))

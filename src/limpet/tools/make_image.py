@@ -30,7 +30,7 @@ def make_image(images: ImageMaker) -> FunctionTool:
         size: Annotated[str, "WIDTHxHEIGHT; empty: the usual one"] = "",
     ) -> ToolResult:
         """Make a picture from a description and write it to a file. It costs money: make one only when asked for."""
-        with Root(context.workspace) as root:
+        with Root(context.workspace, veil=context.veil) as root:
             if root.target(path).kind == "folder" or path.endswith("/"):
                 raise ToolError(f"{path!r} is a folder; no picture was made", hint="Give a file name.")
         try:
@@ -40,7 +40,7 @@ def make_image(images: ImageMaker) -> FunctionTool:
         endings = _ENDINGS[made.mime]
         if not path.lower().endswith(endings):
             path += endings[0]
-        with Root(context.workspace) as root:
+        with Root(context.workspace, veil=context.veil) as root:
             spot = root.target(path)
             before = read_bytes(spot) if spot.kind == "file" else None
             intent = await replace(root, spot, made.data, before=before, context=context)

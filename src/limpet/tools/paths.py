@@ -17,6 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.errors import PathRefusedError, ToolError
+from limpet.types.tool import NO_VEIL, Veil
 
 STATE = ".limpet"
 """Folder of Limpet's own state in a workspace: hidden from listings, never changed by a tool's path."""
@@ -47,7 +48,9 @@ class Spot(Struct, frozen=True):
 class Root:
     """An open folder that paths are resolved beneath. Use as a context manager; its spots live as long as it."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str, *, veil: Veil = NO_VEIL) -> None:
+        """What `veil` hides is refused, by whatever way a path leads there."""
+        self.veil = veil
         self.given = os.path.normpath(workspace)
         try:
             self.path = os.path.realpath(workspace, strict=True)
@@ -142,6 +145,12 @@ class Root:
         )
 
     def _walk(self, parts: list[str], shown: str, *, link_itself: bool = False) -> Spot:
+        spot = self._lead(parts, shown, link_itself=link_itself)
+        if self.veil.hides(spot.relative):
+            raise PathRefusedError(f"{shown!r} is refused: it is not part of this conversation")
+        return spot
+
+    def _lead(self, parts: list[str], shown: str, *, link_itself: bool = False) -> Spot:
         todo = [part for part in reversed(parts) if part not in ("", ".")]
         folder_wanted = bool(parts) and parts[-1] == ""
         stack: list[tuple[int, str]] = [(self._fd, "")]

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import TypedDict
 
 from limpet.tools.walk import glob_pattern, walk
+from limpet.types.veil import hides
 
 LINE = 500
 """Characters shown of a line."""
@@ -25,7 +26,7 @@ _SEARCHED_LINE = 100_000
 class Query(TypedDict):
     """What to look for beneath `within` (`src/`, or empty for all), or in the one file at `file`.
 
-    Without `pattern`, the files that match `glob` themselves.
+    What lies in `hidden`, and in none of `shown`, is left out. Without `pattern`, the files that match `glob`.
     """
 
     pattern: str
@@ -35,6 +36,8 @@ class Query(TypedDict):
     limit: int
     within: str
     file: str
+    hidden: list[str]
+    shown: list[str]
 
 
 class Answer(TypedDict):
@@ -91,6 +94,8 @@ def _files(folder: int, query: Query) -> Iterator[tuple[int, str, str]]:
     wanted = glob_pattern(glob if "/" in glob else f"**/{glob}") if glob else None
     within = query["within"]
     for parent, name, path in walk(folder, within=within):
+        if hides(path, hidden=query["hidden"], shown=query["shown"]):
+            continue
         if wanted is None or wanted.fullmatch(path) or wanted.fullmatch(path[len(within) :]):
             yield parent, name, path
 

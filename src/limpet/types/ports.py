@@ -16,7 +16,7 @@ from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
-from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
+from limpet.types.tool import NO_VEIL, Effect, FileIntent, ToolResult, ToolSpec, Veil
 from limpet.types.trace import Trace
 from limpet.types.usage import NO_USAGE, Usage
 
@@ -210,6 +210,24 @@ class Sessions(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """Called by the memory tools and by file tools for memory files; provided by `assistant` for each conversation."""
+
+    async def write(self, text: str, *, lasting: bool, call: str) -> str:
+        """Remember `text` for long, or among today's notes; what became of it, for the model. Raises `ToolError`.
+
+        `call` names the call for good: made again, it changes nothing.
+        """
+        ...
+
+    def judged(self, file: str, before: bytes, after: bytes | None) -> bytes | None:
+        """What is to stand in the memory `file` (below the workspace) instead of `after`; None: nothing, it goes.
+
+        Raises `ToolError` for what would lose too much.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a tool may use while it runs. `workspace` is absolute; `key` names the call for good.
@@ -220,7 +238,8 @@ class ToolContext:
     people (not the model) a line.
     `goal` gives the open goal of the session; `record` has an entry, `post` a message for another conversation,
     committed together with the call's result. `turn` runs the call, which may leave a command in the `background`;
-    `intent` is what it had committed when it was interrupted.
+    `intent` is what it had committed when it was interrupted. `memory` is the conversation's own, `veil` hides that of
+    others.
     """
 
     key: str
@@ -239,6 +258,8 @@ class ToolContext:
     turn: str = ""
     background: bool = True
     intent: FileIntent | None = None
+    memory: Memory | None = None
+    veil: Veil = NO_VEIL
 
 
 Decision = Literal["allow", "ask", "deny"]

@@ -7,10 +7,25 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from limpet.types.content import ResultBlock, Text
+from limpet.types.veil import hides
 
 Effect = Literal["pure", "idempotent", "row", "file", "unsafe"]
 """What happens to a call that was interrupted (DESIGN 4): `pure` may run again, `idempotent` runs again with the
 same key, `row` commits its effect together with its result, `file` is compared by hash, `unsafe` is never repeated."""
+
+
+class Veil(Struct, frozen=True):
+    """Paths below the workspace that a conversation must not see, but for those `shown` beneath them."""
+
+    hidden: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+
+    def hides(self, relative: str) -> bool:
+        """Whether the longest one that a path lies in is hidden."""
+        return hides(relative, hidden=self.hidden, shown=self.shown)
+
+
+NO_VEIL = Veil()
 
 
 class ToolSpec(Struct, frozen=True):

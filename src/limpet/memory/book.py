@@ -1,0 +1,170 @@
+"""The memory of one scope as files: its entries, and changes to them that leave alone what others wrote."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+
+from limpet.errors import WorkspaceError
+from limpet.memory.changes import Hunk, put
+from limpet.memory.daily import READ_LIMIT, rewrite
+from limpet.memory.entries import Remembered, entries_of, marked, normal
+from limpet.memory.scope import MemoryScope
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d\.md")
+LONGEST = 2_000
+"""Characters of one entry."""
+LISTED = 5
+"""Entries that are named as what could go."""
+
+
+class Book:
+    """The files of `scope` below the absolute path `workspace`."""
+
+    def __init__(self, workspace: str, scope: MemoryScope) -> None:
+        self.workspace = workspace
+        self.scope = scope
+
+    def read(self, file: str) -> str:
+        """The text of a file below the workspace; empty for what is no ordinary file in it."""
+        path = os.path.join(self.workspace, file)
+        try:
+            if os.path.realpath(path) != os.path.join(os.path.realpath(self.workspace), file):
+                return ""
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(handle, "rb") as opened:
+                return opened.read(READ_LIMIT).decode("utf-8", "surrogateescape")
+        except OSError:
+            return ""
+
+    def days(self) -> list[str]:
+        """The files of day notes, oldest first."""
+        return [file for file in self._files(self.scope.folder) if _DAY.fullmatch(file.rpartition("/")[2])]
+
+    def entries(self) -> list[Remembered]:
+        """Of what lasts, then of the days."""
+        return [one for file in (*self._lasting(), *self.days()) for one in entries_of(self.read(file), file)]
+
+    def waiting(self) -> list[Remembered]:
+        """What waits for the owner's word."""
+        return [one for file in self._files(self.scope.pending) for one in entries_of(self.read(file), file)]
+
+    def everything(self) -> list[str]:
+        """All files that may tell of something: excerpts, history and what waits too."""
+        return [*self._lasting(), *self._files(self.scope.folder), *self._files(self.scope.pending)]
+
+    def holds(self, text: str, files: Sequence[str]) -> Remembered | None:
+        """The entry of `files` that says the same as `text`."""
+        wanted = normal(text)
+        found = (one for file in files for one in entries_of(self.read(file), file))
+        return next((one for one in found if normal(one.text) == wanted), None)
+
+    def adding(self, file: str, lines: Sequence[str]) -> Hunk | None:
+        """The hunk that appends to `file` the lines it does not hold yet; None when it holds all."""
+        text = self.read(file)
+        known = {normal(one.text) for one in entries_of(text, file)} | set(map(normal, text.splitlines()))
+        fresh = tuple(line for line in dict.fromkeys(lines) if normal(line) and normal(line) not in known)
+        if not fresh:
+            return None
+        if not text:
+            name = file.rpartition("/")[2].removesuffix(".md")
+            return Hunk(file, after=(f"# {'Memory' if name == 'MEMORY' else name}", "", *fresh))
+        old = text.splitlines()
+        gap = ("",) if old[-1].strip() and old[-1].startswith("#") else ()
+        below_text = old[-1].strip() and not re.match(r"\s*(?:[-*+]|\d+[.)])\s", old[-1]) and not gap
+        return Hunk(file, after=(*(("",) if below_text else gap), *fresh), anchor=old[-1])
+
+    def apply(self, hunks: Sequence[Hunk]) -> None:
+        """Carry out hunks on the files as they are now. Raises `WorkspaceError`."""
+        for hunk in hunks:
+            rewrite(self.workspace, hunk.file, lambda text, hunk=hunk: put(text, hunk))
+
+    def without(self, entry: Remembered) -> Hunk:
+        """The hunk that takes an entry out."""
+        return self.instead(entry, ())
+
+    def instead(self, entry: Remembered, lines: Sequence[str]) -> Hunk:
+        """The hunk that puts `lines` in the place of an entry."""
+        old = self.read(entry.file).splitlines()
+        anchor = old[entry.start - 1] if entry.start else ""
+        return Hunk(entry.file, tuple(old[entry.start : entry.end]), tuple(lines), anchor)
+
+    def rewritten(self, file: str, text: str) -> list[Hunk]:
+        """The hunks that make `text` of a file as it is now."""
+        from difflib import SequenceMatcher  # only for a consolidation
+
+        old, new = self.read(file).splitlines(), text.splitlines()
+        hunks: list[Hunk] = []
+        for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if kind != "equal":
+                hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), old[a - 1] if a else ""))
+        return hunks
+
+    def erase(self, words: str) -> list[str]:
+        """Take every entry or paragraph that says `words` (normalised) out of all files; the files it stood in.
+
+        Raises `WorkspaceError` when one cannot be written.
+        """
+
+        def edit(text: str) -> str:
+            for one in reversed(entries_of(text, "")):
+                if says(one.text, words):
+                    lines = text.splitlines()
+                    del lines[one.start : one.end]
+                    text = "\n".join(lines) + "\n" if lines else ""
+            return text
+
+        return [file for file in dict.fromkeys(self.everything()) if rewrite(self.workspace, file, edit)]
+
+    def could_go(self, limit: int) -> tuple[int, list[Remembered]]:
+        """The characters of what lasts, and when they are over `limit` what could go: the oldest, longest first."""
+        file = self.scope.lasting[0]
+        size = len(self.read(file))
+        if size <= limit:
+            return size, []
+        known = sorted(entries_of(self.read(file), file), key=lambda one: (one.at[:7] or "9", -len(one.text)))
+        return size, known[:LISTED]
+
+    def confirmed(self, entry: Remembered, *, at: str, day: str) -> tuple[Hunk, ...]:
+        """The hunks that move what waited to where it belongs, on the owner's word."""
+        lasts = entry.source == "said" or entry.source.startswith("notes of")
+        file = self.scope.lasting[0] if lasts else f"{self.scope.folder}/{day}.md"
+        added = self.adding(file, (marked(entry.text, at=at, source=f"{entry.source or 'kept'}, confirmed"),))
+        return (*((added,) if added else ()), self.without(entry))
+
+    def _lasting(self) -> Iterator[str]:
+        """Those there are, each once: `memory.md` is `MEMORY.md` where case does not matter."""
+        seen: set[tuple[int, int]] = set()
+        for file in self.scope.lasting:
+            try:
+                status = os.stat(os.path.join(self.workspace, file))
+            except OSError:
+                continue
+            if (place := (status.st_dev, status.st_ino)) not in seen:
+                seen.add(place)
+                yield file
+
+    def _files(self, folder: str) -> list[str]:
+        try:
+            with os.scandir(os.path.join(self.workspace, folder)) as found:
+                names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
+        except OSError:
+            return []
+        return [f"{folder}/{name}" for name in names if name.endswith(".md") and not name.startswith(".")]
+
+
+def says(text: str, words: str) -> bool:
+    """Whether a text is, or holds, normalised `words`; two of them alone are no proof that it is about the same."""
+    there = normal(text)
+    long = len(words.split()) > 2 or len(words) >= 20
+    return there == words or (long and words in there)
+
+
+def checked(text: str) -> str:
+    """`text`, if it can be an entry. Raises `WorkspaceError`."""
+    if not normal(text):
+        raise WorkspaceError("There is nothing to remember in an empty text.")
+    if len(text) > LONGEST:
+        raise WorkspaceError(f"An entry has at most {LONGEST:,} characters.", hint="Put details into a file.")
+    return text

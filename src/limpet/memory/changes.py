@@ -1,0 +1,132 @@
+"""What Limpet changed in memory files by itself, so that each change can be taken back; and its SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct, convert, structs
+
+from limpet.store.sql import Connection
+
+KEPT = 500
+"""Changes that are kept of one scope, the newest."""
+
+
+class Hunk(Struct, frozen=True, omit_defaults=True):
+    """Whole lines of `file` (below the workspace) that were replaced: `before` by `after`, below the line `anchor`."""
+
+    file: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    anchor: str = ""
+
+
+class Change(Struct, frozen=True):
+    """One automatic change in the memory of `scope` (its name). `source` says who made it; `at` is UTC ms."""
+
+    id: int
+    at: int
+    scope: str
+    source: str
+    hunks: tuple[Hunk, ...]
+
+
+def record(connection: Connection, hunks: Sequence[Hunk], *, scope: str, source: str, key: str, now: int) -> None:
+    """Tell of a change that is about to be made. The same `key` is told once: doing it again changes nothing."""
+    data = msgspec.json.encode(tuple(hunks))
+    connection.execute(
+        "INSERT OR IGNORE INTO memory_changes (at, scope, source, key, hunks) VALUES (?, ?, ?, ?, ?)",
+        (now, scope, source, key, data),
+    )
+    connection.execute(
+        "DELETE FROM memory_changes WHERE scope = ?1 AND id <= "
+        "(SELECT id FROM memory_changes WHERE scope = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+        (scope, KEPT),
+    )
+
+
+def newest(connection: Connection, scope: str, *, limit: int = 1, since: int = 0) -> list[Change]:
+    """The newest changes that were not taken back and came after `since` (UTC ms), newest first."""
+    rows = connection.execute(
+        "SELECT id, at, scope, source, hunks FROM memory_changes WHERE scope = ? AND undone = 0 AND at >= ? "
+        "ORDER BY id DESC LIMIT ?",
+        (scope, since, limit),
+    )
+    return [_change(row) for row in rows]
+
+
+def undo(connection: Connection, change: int) -> None:
+    """From here on the change counts as taken back."""
+    connection.execute("UPDATE memory_changes SET undone = 1 WHERE id = ?", (change,))
+
+
+def forget(connection: Connection, scope: str, is_gone: Callable[[str], bool]) -> int:
+    """Take lines that are to be forgotten out of what is kept for undo; in how many changes they stood."""
+    count = 0
+    rows = connection.execute("SELECT id, at, scope, source, hunks FROM memory_changes WHERE scope = ?", (scope,))
+    for change in [_change(row) for row in rows]:
+        left = tuple(_without(hunk, is_gone) for hunk in change.hunks)
+        if left != change.hunks:
+            count += 1
+            data = msgspec.json.encode(left)
+            connection.execute("UPDATE memory_changes SET hunks = ? WHERE id = ?", (data, change.id))
+    return count
+
+
+def _without(hunk: Hunk, is_gone: Callable[[str], bool]) -> Hunk:
+    return structs.replace(
+        hunk,
+        before=tuple(line for line in hunk.before if not is_gone(line)),
+        after=tuple(line for line in hunk.after if not is_gone(line)),
+        anchor="" if is_gone(hunk.anchor) else hunk.anchor,
+    )
+
+
+def _change(row: Sequence[object]) -> Change:
+    number, at, scope, source, data = convert(row, tuple[int, int, str, str, bytes])
+    return Change(number, at, scope, source, msgspec.json.decode(data, type=tuple[Hunk, ...]))
+
+
+def put(text: str, hunk: Hunk) -> str:
+    """`text` with the lines `before` of a hunk replaced by `after`; those that are not there any more are passed over.
+
+    A hunk whose lines were changed meanwhile is merged line by line: what somebody else wrote stays.
+    """
+    lines = text.splitlines()
+    end = "\n" if text.endswith("\n") or not text else ""
+    place = _find(lines, hunk.before) if hunk.before else -1
+    if place >= 0:
+        lines[place : place + len(hunk.before)] = hunk.after
+    else:
+        kept = set(hunk.after)
+        for line in hunk.before:
+            if line.strip() and line in lines and line not in kept:
+                place = _last(lines, line)
+                del lines[place]
+        fresh = [line for line in hunk.after if not line.strip() or line not in lines]
+        if any(line.strip() for line in fresh):
+            place = place if place >= 0 else _last(lines, hunk.anchor) + 1 if hunk.anchor in lines else len(lines)
+            lines[place:place] = fresh
+    return "\n".join(lines) + end if lines else ""
+
+
+def reverse(hunk: Hunk) -> Hunk:
+    """What takes a hunk back."""
+    return structs.replace(hunk, before=hunk.after, after=hunk.before)
+
+
+def left_over(text: str, hunk: Hunk) -> list[str]:
+    """The lines that a hunk would take out and that are not there any more as they were."""
+    lines = set(text.splitlines())
+    return [line for line in hunk.before if line.strip() and line not in lines]
+
+
+def _last(lines: Sequence[str], line: str) -> int:
+    return len(lines) - 1 - lines[::-1].index(line)
+
+
+def _find(lines: Sequence[str], wanted: Sequence[str]) -> int:
+    """Where `wanted` stands as a whole; -1 when it does not."""
+    size = len(wanted)
+    return next((at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == tuple(wanted)), -1)
