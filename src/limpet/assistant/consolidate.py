@@ -22,7 +22,7 @@ from limpet.llm.tokens import estimate
 from limpet.memory import consolidated
 from limpet.memory.book import LONGEST
 from limpet.memory.changes import Hunk
-from limpet.memory.entries import Remembered, entries_of, lost, marked, normal, one_line, too_many
+from limpet.memory.entries import Remembered, entries_of, lines_of, lost, marked, normal, one_line, too_many
 from limpet.prompt.templates import template
 from limpet.store import chores, usage
 from limpet.types.content import Text
@@ -200,9 +200,9 @@ def _plan(known: Remembering, notes: Sequence[Remembered], wishes: Wishes) -> _P
     paragraph = " ".join(part for part in past if part)
     hunks = book.rewritten(file, after)
     if paragraph:
-        old = book.read(known.scope.history).splitlines()
+        old = lines_of(book.read(known.scope.history))
         gap = ("",) if old and old[-1].strip() else ()
-        entry = Hunk(known.scope.history, after=(*gap, f"[{at}] {paragraph}"), anchor=old[-1] if old else "")
+        entry = Hunk(known.scope.history, after=(*gap, f"[{at}] {paragraph}"), anchor=tuple(old[-2:]))
         hunks.append(entry)
     diff = _diff(before, after, file)
     return _Plan(tuple(hunks), Consolidated(redact(diff), len(notes), tuple(page.left)))
@@ -218,7 +218,7 @@ class _Page:
     """MEMORY.md while it is being changed. `gone` are the words that leave it, `left` what was not done and why."""
 
     def __init__(self, text: str, file: str, known: set[str]) -> None:
-        self._lines = text.splitlines() or ["# Memory", ""]
+        self._lines = lines_of(text) or ["# Memory", ""]
         self._entries = {one.id: one for one in entries_of(text, file)}
         self._known = known
         self._instead: dict[str, str] = {}
