@@ -66,8 +66,11 @@ async def when_due(services: Services, key: str) -> bool:
     if not rules.every:
         return False
     state = services.store.read(lambda connection: consolidated.state(connection, scope))
-    count = len(fresh(known))
+    waiting = fresh(known)
+    count, today = len(waiting), f"{rules.local(now):%Y-%m-%d}"
     soon = count >= rules.lines
+    if not soon and all(_day(one) == today for one in waiting):
+        return False  # the day is not over
     if not count or now < state.not_before or not (soon or now - state.at >= rules.every):
         return False
     name = f"consolidate:{scope}"
@@ -300,7 +303,8 @@ def spent(known: Remembering) -> str:
     used = store.read(lambda connection: usage.of_session(connection, SESSION))
     found = store.read(lambda connection: consolidated.state(connection, scope))
     last = f"{known.services.memory.local(found.at):%Y-%m-%d %H:%M}" if found.at else "never"
-    cost = "price unknown" if used.cost is None else f"${used.cost / 1e6:.4f}"
+    unknown = used.cost is None and used.total > 0
+    cost = "price unknown" if unknown else f"${(used.cost or 0) / 1e6:.4f}"
     failed = f"; failed {found.failures} times since: {found.error}" if found.failures else ""
     waiting = len(fresh(known))
     return f"consolidation: last {last}, {waiting} notes wait, {used.total:,} tokens and {cost} so far in all{failed}"
