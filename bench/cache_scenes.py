@@ -142,8 +142,8 @@ class BenchPrompting:
         self._real = real
         self._scene = scene
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
-        entry = self._real.snapshot(profile, reason=reason, before=before)
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
+        entry = self._real.snapshot(profile, reason=reason, before=before, key=key)
         return structs.replace(entry, tools=(*entry.tools, *sorted(self.tools, key=lambda tool: tool.name)))
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:

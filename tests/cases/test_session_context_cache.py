@@ -55,8 +55,8 @@ class Reconnecting(WorkspacePrompting):
 
     reversed = False
 
-    def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
-        entry = super().snapshot(profile, reason=reason, before=before)
+    def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
+        entry = super().snapshot(profile, reason=reason, before=before, key=key)
         return structs.replace(entry, tools=entry.tools[::-1]) if self.reversed else entry
 
 

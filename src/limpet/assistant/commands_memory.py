@@ -28,7 +28,7 @@ async def memory(order: Order) -> str:
     act, _, rest = order.arguments.strip().partition(" ")
     rest = rest.strip()
     is_owner = order.row.inbound.trust == "owner"
-    if not is_owner and (act == "consolidate" or (act in (*_ACTS, "undo") and not known.scope.name)):
+    if not is_owner and (act == "consolidate" or (act in _ACTS and not known.scope.name)):
         return "Only the owner can change what is remembered here."
     return services.redactor.redact(await said(known, act or "list", rest))
 

@@ -22,7 +22,7 @@ from limpet.llm.tokens import estimate
 from limpet.memory import consolidated
 from limpet.memory.book import LONGEST
 from limpet.memory.changes import Hunk
-from limpet.memory.entries import Remembered, entries_of, lost, marked, normal, one_line, too_many
+from limpet.memory.entries import Remembered, entries_of, lines_of, lost, marked, normal, one_line, too_many
 from limpet.prompt.templates import template
 from limpet.store import chores, usage
 from limpet.types.content import Text
@@ -66,8 +66,11 @@ async def when_due(services: Services, key: str) -> bool:
     if not rules.every:
         return False
     state = services.store.read(lambda connection: consolidated.state(connection, scope))
-    count = len(fresh(known))
+    waiting = fresh(known)
+    count, today = len(waiting), f"{rules.local(now):%Y-%m-%d}"
     soon = count >= rules.lines
+    if not soon and all(_day(one) == today for one in waiting):
+        return False  # the day is not over
     if not count or now < state.not_before or not (soon or now - state.at >= rules.every):
         return False
     name = f"consolidate:{scope}"
@@ -200,9 +203,9 @@ def _plan(known: Remembering, notes: Sequence[Remembered], wishes: Wishes) -> _P
     paragraph = " ".join(part for part in past if part)
     hunks = book.rewritten(file, after)
     if paragraph:
-        old = book.read(known.scope.history).splitlines()
+        old = lines_of(book.read(known.scope.history))
         gap = ("",) if old and old[-1].strip() else ()
-        entry = Hunk(known.scope.history, after=(*gap, f"[{at}] {paragraph}"), anchor=old[-1] if old else "")
+        entry = Hunk(known.scope.history, after=(*gap, f"[{at}] {paragraph}"), anchor=tuple(old[-2:]))
         hunks.append(entry)
     diff = _diff(before, after, file)
     return _Plan(tuple(hunks), Consolidated(redact(diff), len(notes), tuple(page.left)))
@@ -218,7 +221,7 @@ class _Page:
     """MEMORY.md while it is being changed. `gone` are the words that leave it, `left` what was not done and why."""
 
     def __init__(self, text: str, file: str, known: set[str]) -> None:
-        self._lines = text.splitlines() or ["# Memory", ""]
+        self._lines = lines_of(text) or ["# Memory", ""]
         self._entries = {one.id: one for one in entries_of(text, file)}
         self._known = known
         self._instead: dict[str, str] = {}
@@ -300,7 +303,8 @@ def spent(known: Remembering) -> str:
     used = store.read(lambda connection: usage.of_session(connection, SESSION))
     found = store.read(lambda connection: consolidated.state(connection, scope))
     last = f"{known.services.memory.local(found.at):%Y-%m-%d %H:%M}" if found.at else "never"
-    cost = "price unknown" if used.cost is None else f"${used.cost / 1e6:.4f}"
+    unknown = used.cost is None and used.total > 0
+    cost = "price unknown" if unknown else f"${(used.cost or 0) / 1e6:.4f}"
     failed = f"; failed {found.failures} times since: {found.error}" if found.failures else ""
     waiting = len(fresh(known))
     return f"consolidation: last {last}, {waiting} notes wait, {used.total:,} tokens and {cost} so far in all{failed}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from limpet.errors import WorkspaceError
 from limpet.memory.changes import Hunk, put
 from limpet.memory.daily import READ_LIMIT, rewrite
-from limpet.memory.entries import Remembered, entries_of, marked, normal
+from limpet.memory.entries import Remembered, entries_of, lines_of, marked, normal
 from limpet.memory.scope import MemoryScope
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\.md")
@@ -63,17 +63,17 @@ class Book:
     def adding(self, file: str, lines: Sequence[str]) -> Hunk | None:
         """The hunk that appends to `file` the lines it does not hold yet; None when it holds all."""
         text = self.read(file)
-        known = {normal(one.text) for one in entries_of(text, file)} | set(map(normal, text.splitlines()))
+        known = {normal(one.text) for one in entries_of(text, file)} | set(map(normal, lines_of(text)))
         fresh = tuple(line for line in dict.fromkeys(lines) if normal(line) and normal(line) not in known)
         if not fresh:
             return None
         if not text:
             name = file.rpartition("/")[2].removesuffix(".md")
             return Hunk(file, after=(f"# {'Memory' if name == 'MEMORY' else name}", "", *fresh))
-        old = text.splitlines()
+        old = lines_of(text)
         gap = ("",) if old[-1].strip() and old[-1].startswith("#") else ()
         below_text = old[-1].strip() and not re.match(r"\s*(?:[-*+]|\d+[.)])\s", old[-1]) and not gap
-        return Hunk(file, after=(*(("",) if below_text else gap), *fresh), anchor=old[-1])
+        return Hunk(file, after=(*(("",) if below_text else gap), *fresh), anchor=tuple(old[-2:]))
 
     def apply(self, hunks: Sequence[Hunk]) -> None:
         """Carry out hunks on the files as they are now. Raises `WorkspaceError`."""
@@ -86,20 +86,20 @@ class Book:
 
     def instead(self, entry: Remembered, lines: Sequence[str]) -> Hunk:
         """The hunk that puts `lines` in the place of an entry."""
-        old = self.read(entry.file).splitlines()
-        anchor = old[entry.start - 1] if entry.start else ""
-        return Hunk(entry.file, tuple(old[entry.start : entry.end]), tuple(lines), anchor)
+        old = lines_of(self.read(entry.file))
+        above = tuple(old[max(0, entry.start - 2) : entry.start])
+        return Hunk(entry.file, tuple(old[entry.start : entry.end]), tuple(lines), above)
 
     def rewritten(self, file: str, text: str) -> list[Hunk]:
-        """The hunks that make `text` of a file as it is now."""
+        """The hunks that make `text` of a file as it is now, from its end to its beginning."""
         from difflib import SequenceMatcher  # only for a consolidation
 
-        old, new = self.read(file).splitlines(), text.splitlines()
+        old, new = lines_of(self.read(file)), lines_of(text)
         hunks: list[Hunk] = []
         for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if kind != "equal":
-                hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), old[a - 1] if a else ""))
-        return hunks
+                hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), tuple(old[max(0, a - 2) : a])))
+        return hunks[::-1]
 
     def erase(self, words: str) -> list[str]:
         """Take every entry or paragraph that says `words` (normalised) out of all files; the files it stood in.
@@ -110,9 +110,9 @@ class Book:
         def edit(text: str) -> str:
             for one in reversed(entries_of(text, "")):
                 if says(one.text, words):
-                    lines = text.splitlines()
-                    del lines[one.start : one.end]
-                    text = "\n".join(lines) + "\n" if lines else ""
+                    lines = lines_of(text)
+                    above = tuple(lines[max(0, one.start - 2) : one.start])
+                    text = put(text, Hunk("", tuple(lines[one.start : one.end]), anchor=above))
             return text
 
         return [file for file in dict.fromkeys(self.everything()) if rewrite(self.workspace, file, edit)]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct, convert, structs
 
+from limpet.memory.entries import lines_of
 from limpet.store.sql import Connection
 
 KEPT = 500
@@ -14,12 +15,12 @@ KEPT = 500
 
 
 class Hunk(Struct, frozen=True, omit_defaults=True):
-    """Whole lines of `file` (below the workspace) that were replaced: `before` by `after`, below the line `anchor`."""
+    """Whole lines of `file` (below the workspace) that were replaced: `before` by `after`, below the lines `anchor`."""
 
     file: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
-    anchor: str = ""
+    anchor: tuple[str, ...] = ()
 
 
 class Change(Struct, frozen=True):
@@ -79,7 +80,7 @@ def _without(hunk: Hunk, is_gone: Callable[[str], bool]) -> Hunk:
         hunk,
         before=tuple(line for line in hunk.before if not is_gone(line)),
         after=tuple(line for line in hunk.after if not is_gone(line)),
-        anchor="" if is_gone(hunk.anchor) else hunk.anchor,
+        anchor=tuple(line for line in hunk.anchor if not is_gone(line)),
     )
 
 
@@ -93,11 +94,14 @@ def put(text: str, hunk: Hunk) -> str:
 
     A hunk whose lines were changed meanwhile is merged line by line: what somebody else wrote stays.
     """
-    lines = text.splitlines()
-    end = "\n" if text.endswith("\n") or not text else ""
-    place = _find(lines, hunk.before) if hunk.before else -1
+    lines = lines_of(text)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    end = eol if text.endswith("\n") or not text else ""
+    place = _find(lines, hunk.before, below=hunk.anchor) if hunk.before else -1
     if place >= 0:
         lines[place : place + len(hunk.before)] = hunk.after
+    elif not hunk.before and _stands(lines, hunk.anchor, at := _below(lines, hunk.anchor)):
+        lines[at:at] = hunk.after
     else:
         kept = set(hunk.after)
         for line in hunk.before:
@@ -106,9 +110,9 @@ def put(text: str, hunk: Hunk) -> str:
                 del lines[place]
         fresh = [line for line in hunk.after if not line.strip() or line not in lines]
         if any(line.strip() for line in fresh):
-            place = place if place >= 0 else _last(lines, hunk.anchor) + 1 if hunk.anchor in lines else len(lines)
+            place = place if place >= 0 else _below(lines, hunk.anchor)
             lines[place:place] = fresh
-    return "\n".join(lines) + end if lines else ""
+    return eol.join(lines) + end if lines else ""
 
 
 def reverse(hunk: Hunk) -> Hunk:
@@ -118,7 +122,7 @@ def reverse(hunk: Hunk) -> Hunk:
 
 def left_over(text: str, hunk: Hunk) -> list[str]:
     """The lines that a hunk would take out and that are not there any more as they were."""
-    lines = set(text.splitlines())
+    lines = set(lines_of(text))
     return [line for line in hunk.before if line.strip() and line not in lines]
 
 
@@ -126,7 +130,27 @@ def _last(lines: Sequence[str], line: str) -> int:
     return len(lines) - 1 - lines[::-1].index(line)
 
 
-def _find(lines: Sequence[str], wanted: Sequence[str]) -> int:
-    """Where `wanted` stands as a whole; -1 when it does not."""
+def _below(lines: Sequence[str], anchor: tuple[str, ...]) -> int:
+    """The place below `anchor`, where it stands last; below its last line alone if need be; else the end."""
+    if not anchor:
+        return 0
+    for wanted in (anchor, anchor[-1:]):
+        size = len(wanted)
+        if any(line.strip() for line in wanted):
+            for at in range(len(lines), size - 1, -1):
+                if tuple(lines[at - size : at]) == wanted:
+                    return at
+    return len(lines)
+
+
+def _stands(lines: Sequence[str], anchor: tuple[str, ...], at: int) -> bool:
+    """Whether all of `anchor` stands right above a place."""
+    return tuple(lines[max(0, at - len(anchor)) : at]) == anchor
+
+
+def _find(lines: Sequence[str], wanted: tuple[str, ...], *, below: tuple[str, ...]) -> int:
+    """Where `wanted` stands as a whole, of several places the one below `below`; -1 when it does not."""
     size = len(wanted)
-    return next((at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == tuple(wanted)), -1)
+    places = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == wanted]
+    right = [at for at in places if _stands(lines, below, at) and (below or not at)]
+    return next(reversed(right or places), -1)

@@ -62,9 +62,15 @@ def marked(text: str, *, at: str, source: str, trust: Trust = "owner") -> str:
     return f"- {one_line(text)} <!-- {at} {source}{'' if trust == 'owner' else f'; {trust}'} -->"
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, as editors count them, without their ends."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def entries_of(text: str, file: str) -> list[Remembered]:
     """The entries of a memory file, in order. Headings, comments and rules are none."""
-    lines = text.splitlines()
+    lines = lines_of(text)
     found: list[Remembered] = []
     heading = ""
     for start, end in _blocks(lines):

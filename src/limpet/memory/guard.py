@@ -7,7 +7,7 @@ from collections import Counter
 
 from limpet.errors import ToolError
 from limpet.memory.book import Book
-from limpet.memory.entries import entries_of, lost, normal, too_many
+from limpet.memory.entries import entries_of, lines_of, lost, normal, too_many
 
 _GROWS = re.compile(r"(?:.*/)?(?:\d{4}-\d\d-\d\d[^/]*|HISTORY)\.md")
 """Files of what happened: they only grow."""
@@ -58,19 +58,21 @@ def _without_doubles(book: Book, file: str, *, old: str, new: str) -> str:
         others = {normal(entry.text) for one in lasting for entry in entries_of(book.read(one), one)}
     known = Counter(normal(one.text) for one in entries_of(old, ""))
     seen = Counter[str]()
-    lines = new.splitlines(keepends=True)
+    lines: list[str | None] = [*lines_of(new)]
     for one in entries_of(new, ""):
         words = normal(one.text)
         if words and (seen[words] >= max(1, known[words]) or (not known[words] and words in others)):
-            lines[one.start : one.end] = [""] * (one.end - one.start)
+            lines[one.start : one.end] = [None] * (one.end - one.start)
         seen[words] += 1
-    return "".join(lines)
+    if None not in lines:
+        return new
+    return "".join(f"{line}\n" for line in lines if line is not None)
 
 
 def _joined(old: str, new: str) -> str:
     """`old` with the entries that only `new` has below it."""
     known = {normal(one.text) for one in entries_of(old, "")}
-    lines = new.splitlines()
+    lines = lines_of(new)
     fresh = ["\n".join(lines[one.start : one.end]) for one in entries_of(new, "") if normal(one.text) not in known]
     end = "" if not old or old.endswith("\n") else "\n"
     return old + end + "".join(f"{text}\n" for text in fresh)
