@@ -375,14 +375,10 @@ class Index:
 
     def _places(self, scores: Mapping[int, float], days: Days | None) -> dict[int, Place]:
         """Those of the passages with a score, of their neighbours, and of the passages of the named days."""
-        found: dict[int, Place] = {}
-        for name in scores:
-            if name not in found:
-                found |= self._placed(
-                    "FROM passages AS p JOIN passages AS q ON q.grp = p.grp AND q.position BETWEEN"
-                    " p.position - 1 AND p.position + 1 WHERE p.id = ?",
-                    name,
-                )
+        found = self._placed(
+            "FROM passages AS p CROSS JOIN passages AS q ON q.grp = p.grp AND q.position BETWEEN p.position - 1"
+            f" AND p.position + 1 WHERE p.id IN ({','.join(map(str, scores))})"
+        )
         if days is None:
             return found
         if not days.yearly:
