@@ -21,6 +21,8 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
+from limpet.assistant.library import library_of
+from limpet.assistant.remembering import Recalling, Remembering
 from limpet.assistant.services import Keeping, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.weigh import Weights
@@ -60,6 +62,7 @@ from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
 from limpet.tools.profiles import is_own, missing_in, offered
+from limpet.tools.recollect import recollection_tools
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
@@ -204,7 +207,18 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
-        more = (*_browser(stack, settings, home), *plugins.tools)
+        library = library_of(settings, home, agent=entrance.agent, studio=studio)
+        stack.push_async_callback(library.close)
+        memory = Remembering(
+            library,
+            store,
+            redactor,
+            agent=entrance.agent,
+            visibility=settings.sessions.visibility,
+            emit=entrance.emit,
+            recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
+        )
+        more = (*recollection_tools(memory), *_browser(stack, settings, home), *plugins.tools)
         tools = Toolbox(
             sandbox,
             settings.tools,
@@ -237,6 +251,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             commands=processes,
             hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
             prompts=servers.prompts if servers else None,
+            recall=memory,
+            library=library,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )

@@ -409,6 +409,15 @@ class PromptSettings(Struct, frozen=True):
     refresh_when_cold: bool = False
 
 
+class MemorySettings(Struct, frozen=True):
+    """`recall`: what memory holds goes with a message, from the share `recall_score` of its words on. `vectors`: a
+    local embedder where the extra `vectors` is installed and no model is set for it."""
+
+    recall: bool = True
+    recall_score: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    vectors: Literal["auto", "off"] = "auto"
+
+
 class LlmSettings(Struct, frozen=True):
     """Deadlines of a request in seconds; servers on this machine get `local_factor` times as long.
 
@@ -443,4 +452,5 @@ class Settings(Struct, frozen=True):
     prompt: PromptSettings = PromptSettings()
     sessions: SessionsSettings = SessionsSettings()
     context: ContextSettings = ContextSettings()
+    memory: MemorySettings = MemorySettings()
     llm: LlmSettings = LlmSettings()

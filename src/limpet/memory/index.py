@@ -189,7 +189,7 @@ class Index:
         self._database = apsw.Connection(path)
         self._database.set_busy_timeout(5_000)
         if fresh:
-            self.connection.execute(f"{_SCHEMA} PRAGMA user_version = {VERSION};")
+            self.connection.execute(f"PRAGMA synchronous = OFF; {_SCHEMA} PRAGMA user_version = {VERSION};")
 
     def close(self) -> None:
         self._database.close()

@@ -89,9 +89,9 @@ class Studio:
 
 
 class Vectors:
-    """Implements the port `Embedder` over the model `name` that `studio` is set to."""
+    """Implements the port `Embedder` over the model `name` that `studio` is set to; never at once, being far away."""
 
-    is_ready = True
+    is_ready = False
 
     def __init__(self, studio: Studio, name: str) -> None:
         self._studio = studio
