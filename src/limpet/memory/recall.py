@@ -9,7 +9,7 @@ from limpet.memory.dates import EPOCH
 from limpet.memory.search import Result
 from limpet.memory.words import indexed, terms
 
-THRESHOLD = 0.5
+THRESHOLD = 0.45
 """The least share of the question that a recalled passage holds. Learned from the labelled set of `bench`
 (`python -m bench recall`)."""
 ITEMS, CHARACTERS = 3, 2_000
