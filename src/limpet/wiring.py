@@ -207,17 +207,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
-        library = library_of(settings, home, agent=entrance.agent, studio=studio)
-        stack.push_async_callback(library.close)
-        memory = Remembering(
-            library,
-            store,
-            redactor,
-            agent=entrance.agent,
-            visibility=settings.sessions.visibility,
-            emit=entrance.emit,
-            recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
-        )
+        memory = _memory(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
         more = (*recollection_tools(memory), *_browser(stack, settings, home), *plugins.tools)
         tools = Toolbox(
             sandbox,
@@ -252,10 +242,34 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
             prompts=servers.prompts if servers else None,
             recall=memory,
-            library=library,
+            library=memory.library,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
+
+
+def _memory(
+    stack: AsyncExitStack,
+    settings: schema.Settings,
+    home: Home,
+    *,
+    entrance: Entrance,
+    store: Store,
+    redactor: SecretRedactor,
+    studio: Studio,
+) -> Remembering:
+    """What conversations find in notes and earlier ones, until `stack` ends."""
+    library = library_of(settings, home, agent=entrance.agent, studio=studio)
+    stack.push_async_callback(library.close)
+    return Remembering(
+        library,
+        store,
+        redactor,
+        agent=entrance.agent,
+        visibility=settings.sessions.visibility,
+        emit=entrance.emit,
+        recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
+    )
 
 
 def _models(

@@ -79,6 +79,10 @@ class Remembering:
         self._told: set[str] = set()
 
     @property
+    def library(self) -> Library:
+        return self._library
+
+    @property
     def is_on(self) -> bool:
         return self._recalling.on
 

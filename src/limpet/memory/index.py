@@ -66,8 +66,9 @@ CREATE INDEX passages_path ON passages (path);
 CREATE INDEX passages_hash ON passages (hash);
 CREATE TABLE speakers (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (
-    body, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
+    body, context, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
 );
+INSERT INTO words (words, rank) VALUES ('rank', 'bm25(1.0, 0.8)'); -- its own words are worth more than its context's
 CREATE TABLE files (path TEXT PRIMARY KEY, changed INTEGER, size INTEGER, hash TEXT) WITHOUT ROWID;
 CREATE TABLE talks (id TEXT PRIMARY KEY, upto INTEGER, erasures INTEGER) WITHOUT ROWID;
 CREATE TABLE vectors (hash TEXT, model TEXT, data BLOB, PRIMARY KEY (hash, model));
@@ -240,8 +241,8 @@ class Index:
             ),
         )
         self.connection.execute(
-            "INSERT INTO words (rowid, body) VALUES (last_insert_rowid(), ?)",
-            (indexed(f"{passage.context}\n{passage.text}"),),
+            "INSERT INTO words (rowid, body, context) VALUES (last_insert_rowid(), ?, ?)",
+            (indexed(passage.text), indexed(passage.context)),
         )
         if place.speaker not in UNNAMED:
             self.connection.execute("INSERT OR IGNORE INTO speakers VALUES (?)", (place.speaker,))

@@ -161,7 +161,7 @@ class Talks:
             day = self._local(entry.at).date()
             for part in parts(text):
                 context = f"[{day:%d %B %Y}]" + (f"\n{before[:BEFORE]}" if before else "")
-                yield Passage(part, _place(entry, position, speaker, day), context, _origin(entry))
+                yield Passage(part, _place(entry, position, speaker=speaker, day=day), context, _origin(entry))
                 position += 1
                 before = f"{speaker}: {part}"
 
@@ -186,7 +186,7 @@ def said(entry: Entry) -> tuple[str, str]:
             return "", ""
 
 
-def _place(entry: Entry, position: int, speaker: str, day: date) -> Place:
+def _place(entry: Entry, position: int, *, speaker: str, day: date) -> Place:
     return Place(entry.session, position, speaker, day.toordinal() - EPOCH)
 
 

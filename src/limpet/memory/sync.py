@@ -91,7 +91,7 @@ def _talks(index: Index, talks: Talks, stopped: Callable[[], bool]) -> int:
             old = None
         if old is None or old.newest < talk.newest:
             count += 1
-            if not _continue(index, talks, talk, stopped):
+            if not _continue(index, talks, talk, stopped=stopped):
                 return count
     for name in known:
         erased = True
@@ -118,7 +118,7 @@ def forget(index: Index, group: str) -> int:
     return count
 
 
-def _continue(index: Index, talks: Talks, talk: Talk, stopped: Callable[[], bool]) -> bool:
+def _continue(index: Index, talks: Talks, talk: Talk, *, stopped: Callable[[], bool]) -> bool:
     """Read a session on from where the index stopped, a batch a transaction; False when it was `stopped`."""
     while not stopped():
         with index.writing() as connection:
