@@ -68,7 +68,7 @@ CREATE TABLE speakers (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (
     body, context, content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
 );
-INSERT INTO words (words, rank) VALUES ('rank', 'bm25(1.0, 0.8)'); -- its own words are worth more than its context's
+INSERT INTO words (words, rank) VALUES ('rank', 'bm25(1.0, 0.5)'); -- its own words are worth more than its context's
 CREATE TABLE files (path TEXT PRIMARY KEY, changed INTEGER, size INTEGER, hash TEXT) WITHOUT ROWID;
 CREATE TABLE talks (id TEXT PRIMARY KEY, upto INTEGER, erasures INTEGER) WITHOUT ROWID;
 CREATE TABLE vectors (hash TEXT, model TEXT, data BLOB, PRIMARY KEY (hash, model));
