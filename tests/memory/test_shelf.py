@@ -169,3 +169,30 @@ def test_who_is_killed_in_the_middle_of_a_rebuild_leaves_the_old_one_and_no_lock
     assert shelf.status().state == "ready"
     assert not (tmp_path / "index/building.db").exists()
     shelf.close()
+
+
+BESIDE = """
+import sys
+from pathlib import Path
+from tests.memory.shelves import ask, shelf_of
+shelf = shelf_of(Path(sys.argv[1]))
+for _ in range(5):
+    shelf.rebuild()
+    assert len(ask(shelf, "plum", most=50)) == 1, shelf.notices
+assert shelf.notices == [], shelf.notices
+shelf.close()
+"""
+
+
+def test_two_processes_use_it_at_once(tmp_path: Path) -> None:
+    for number in range(20):
+        write(tmp_path, f"memory/{number}.md", f"- note {number}\n\n- plum\n" if number == 7 else f"- note {number}\n")
+    root = str(Path(__file__).resolve().parents[2])
+    arguments = [sys.executable, "-c", BESIDE, str(tmp_path)]
+    shelf = shelf_of(tmp_path)
+    with subprocess.Popen(arguments, cwd=root) as child:
+        while child.poll() is None:
+            assert len(ask(shelf, "plum", most=50)) == 1
+    assert child.returncode == 0
+    assert shelf.notices == []
+    shelf.close()
