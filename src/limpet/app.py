@@ -11,7 +11,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("limpet.cli.agent_command:agent", "One turn: say something, print the answer."),
     "chat": ("limpet.cli.chat_command:chat", "A conversation on this terminal."),
     "sessions": ("limpet.cli.sessions_command:sessions_group", "List, search, export and change conversations."),
-    "memory": ("limpet.cli.memory_command:memory_group", "What is remembered: list, add, forget, edit, take back."),
+    "memory": ("limpet.cli.memory_command:memory_group", "What is remembered: list, search, add, forget, take back."),
     "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
     "usage": ("limpet.cli.usage_command:usage", "Tokens and money, by time and by who used them."),
     "models": ("limpet.cli.models_command:models", "List, test and choose models; short names; the embedded model."),

@@ -21,7 +21,9 @@ from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
 from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
+from limpet.assistant.library import library_of
 from limpet.assistant.memory_scope import scope_of
+from limpet.assistant.recalling import Recalling, Recollection
 from limpet.assistant.services import Keeping, MemoryRules, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.weigh import Weights
@@ -33,6 +35,7 @@ from limpet.config.paths import Home, find_workspace, prepare_home, prepare_work
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve
 from limpet.llm.configured import model_settings
 from limpet.llm.media.studio import Studio
+from limpet.memory.library import Library
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
@@ -61,6 +64,7 @@ from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
 from limpet.tools.profiles import is_own, missing_in, offered
+from limpet.tools.recollect import recollection_tools
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
@@ -205,7 +209,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
-        more = (*_browser(stack, settings, home), *plugins.tools)
+        recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
+        more = (*recollection_tools(recall), *_browser(stack, settings, home), *plugins.tools)
         tools = Toolbox(
             sandbox,
             settings.tools,
@@ -238,10 +243,37 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             commands=processes,
             hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
             prompts=servers.prompts if servers else None,
+            recall=recall,
+            library=recall.library,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
-            memory=_memory(settings),
+            memory=_memory(settings, recall.library),
         )
+
+
+def _recall(
+    stack: AsyncExitStack,
+    settings: schema.Settings,
+    home: Home,
+    *,
+    entrance: Entrance,
+    store: Store,
+    redactor: SecretRedactor,
+    studio: Studio,
+) -> Recollection:
+    """What conversations find in notes and earlier ones, until `stack` ends."""
+    library = library_of(settings, home, agent=entrance.agent, studio=studio)
+    stack.push_async_callback(library.close)
+    return Recollection(
+        library,
+        store,
+        redactor,
+        agent=entrance.agent,
+        visibility=settings.sessions.visibility,
+        emit=entrance.emit,
+        recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
+        scope=lambda key: scope_of(key, settings.memory.bound),
+    )
 
 
 def _models(
@@ -314,14 +346,20 @@ def _notes(settings: schema.Settings, workspace: str) -> WorkspaceNotes:
     )
 
 
-def _memory(settings: schema.Settings) -> MemoryRules:
+def _memory(settings: schema.Settings, library: Library) -> MemoryRules:
     wanted = settings.memory
+
+    async def forgotten(files: Sequence[str]) -> None:
+        for file in files:
+            await library.forget(file)
+
     return MemoryRules(
         local=lambda at: local_moment(at, settings.user.timezone),
         cap=wanted.cap,
         bound=wanted.bound,
         every=wanted.consolidate_hours * 3_600_000,
         lines=wanted.consolidate_lines,
+        forgotten=forgotten,
     )
 
 

@@ -8,14 +8,28 @@ from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
+import pytest
+from msgspec import structs
+
 from limpet.assistant import ending
 from limpet.assistant.services import Rules
+from limpet.config.schema import EmbeddingPurpose, PurposeSettings
+from limpet.llm.http import Http
+from limpet.llm.media.desk import Desk, Endpoint
+from limpet.llm.media.studio import Studio, Vectors
+from limpet.llm.profiles import profile_of
+from limpet.memory import vectors
+from limpet.memory.index import Within
+from limpet.memory.library import Library, Patience
+from limpet.memory.search import Wanted
 from limpet.session.resets import Reset, due
 from limpet.testing.clock import FakeClock
 from limpet.testing.fakes import FakeOpenAI, Reply, Seen
 from tests.assistant.room import KEY
 from tests.cases.stage import Stage, stage
 from tests.cases.test_session_context import is_digest, notes
+from tests.llm.media import Ledger
+from tests.memory.shelves import TODAY, ask, say, shelf_of, write
 
 WINDOW = 8_000
 
@@ -108,3 +122,86 @@ def test_c31_on_a_daily_reset(tmp_path: Path) -> None:
         assert await ending.close_ended(one.services, KEY) == 1
 
     flushed_twice(tmp_path, Service(), trigger)
+
+
+SCRIPTS = """- 今天玩成语接龙游戏
+
+- 桌面后端watchdog会误杀健康进程
+
+- 오늘 끝말잇기 게임을 했다
+
+- deploy notes for host alpha-7
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [("成语接龙", 1), ("接龙", 1), ("后端", 3), ("watchdog", 3), ("끝말잇기", 5), ("alpha-7", 7), ("ALPHA", 7)],
+)
+def test_c27_every_script_is_found_at_rank_1_in_notes_and_transcripts(tmp_path: Path, question: str, line: int) -> None:
+    write(tmp_path, "memory/notes.md", SCRIPTS)
+    session = say(tmp_path, "k", [text.removeprefix("- ") for text in SCRIPTS.split("\n\n")])
+    shelf = shelf_of(tmp_path)
+    within = (Within(sessions=frozenset()), Within(paths=()))
+    for place, one in zip((("memory/notes.md", line), (session, (line + 1) // 2)), within, strict=True):
+        hits = shelf.run(lambda index, one=one: index.search(question, today=TODAY, within=one))
+        (best,) = shelf.run(lambda index, hits=hits: index.passages([hits[0].id])).values()
+        assert (best.place.group, best.origin.first) == place
+    shelf.close()
+
+
+@pytest.mark.parametrize("question", ["火星", '"', "*", "AND", "-", '"a* AND -b NEAR(c', "a OR", ":", "^x"])
+def test_c27_nothing_is_found_for_nothing_and_operators_never_raise(tmp_path: Path, question: str) -> None:
+    write(tmp_path, "memory/notes.md", SCRIPTS)
+    shelf = shelf_of(tmp_path)
+    assert ask(shelf, question) == []
+    shelf.close()
+
+
+@pytest.mark.skipif(not vectors.is_available(), reason="needs the extra vectors")
+def test_c29_an_embedding_server_that_never_answers_costs_three_seconds_at_most(tmp_path: Path) -> None:
+    write(tmp_path, "MEMORY.md", "- The dentist is Dr. Quandt.")
+
+    async def main() -> None:
+        hung: list[asyncio.StreamWriter] = []
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            hung.append(writer)
+            await reader.read()
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        profile = structs.replace(profile_of("openai", "embed"), base_url=f"http://127.0.0.1:{port}/v1")
+        ledger = Ledger()
+
+        async def desk(reference: str) -> Desk:
+            endpoint = Endpoint(profile, "sk-test", Http("openai"))
+            return Desk([endpoint], meter=ledger, rests=ledger, clock=FakeClock(), emit=lambda event: None)
+
+        studio = Studio(PurposeSettings(embedding=EmbeddingPurpose("openai/embed")), desk)
+        library = Library(
+            shelf_of(tmp_path),
+            today=lambda: TODAY,
+            embedder=Vectors(studio, "openai/embed"),
+            patience=Patience(question=0.2),
+        )
+        async with asyncio.timeout(3):
+            found = await library.search("who is the dentist", Wanted())
+        assert "Quandt" in found.results[0].text
+        assert "did not answer" in found.degraded
+        await library.close()
+        await studio.close()
+        server.close()
+        for writer in hung:
+            writer.close()
+        await server.wait_closed()
+
+    asyncio.run(main())
+
+
+def test_c29_the_first_query_of_a_fresh_index_finds_what_was_just_written(tmp_path: Path) -> None:
+    write(tmp_path, "MEMORY.md", "- The dentist is Dr. Quandt.")
+    shelf = shelf_of(tmp_path)
+    assert "Quandt" in ask(shelf, "dentist")[0].text
+    assert shelf.status().state == "ready"
+    shelf.close()

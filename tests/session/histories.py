@@ -26,6 +26,7 @@ from limpet.types.entry import (
     PlanStep,
     PromptEntry,
     Prune,
+    RecallSwitch,
     Rollback,
     Section,
     Tombstone,
@@ -177,6 +178,7 @@ PAYLOADS: dict[type[Payload], st.SearchStrategy[Payload]] = {
     Rollback: st.builds(Rollback, turn=words, mark=words, row=numbers, files=_names, count=numbers),
     GoalEntry: st.builds(GoalEntry, text=words, state=st.sampled_from(("open", "done")), progress=words, steps=numbers),
     TrustOnce: st.builds(TrustOnce),
+    RecallSwitch: st.builds(RecallSwitch, on=st.booleans()),
     PlanEntry: st.builds(PlanEntry, steps=st.lists(st.builds(PlanStep, text=words), max_size=3).map(tuple)),
     ToolStarted: st.builds(
         ToolStarted,

@@ -13,6 +13,7 @@ from limpet.assistant import commands_approvals as approvals
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_mcp as mcp
 from limpet.assistant import commands_memory as memory
+from limpet.assistant import commands_recall as recall
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_trust as trust
@@ -161,6 +162,14 @@ COMMANDS = {
             summary="whose words are in this conversation; `once` lets the next turn act on strangers' words unasked",
             usage="[once]",
             run=trust.trust,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="recall",
+            summary="whether memories go with your messages; `why` shows what was found for the last one",
+            usage="[on|off|why]",
+            run=recall.recall,
             needs_lease=True,
             looks_alone=True,
         ),

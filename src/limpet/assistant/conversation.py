@@ -7,6 +7,7 @@ left their event in the inbox and wait for its outcome, ready to take over when 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import structs
@@ -57,6 +58,7 @@ class Conversation:
         self._named = model
         self._state = ("", 0)
         self._log: Log | None = None
+        self._recalled: dict[int, Sequence[str]] = {}
 
     async def send(self, inbound: Inbound) -> InboxRow:
         """Store an event and see it to its end, by our own work or another process's.
@@ -126,6 +128,7 @@ class Conversation:
         if self._is_waiting():
             return False
         model = await self.services.models.get(self.model_reference())
+        await self._recall()
         try:
             claimed = await claim(self.services, self.key, model, log=self.log, writer=self._writer)
         except LeaseHeldError:
@@ -139,6 +142,20 @@ class Conversation:
             self.services.owner.held.discard(claimed.lease.session)
             self.services.nudges.wake()
         return not claimed.idle
+
+    async def _recall(self) -> None:
+        """Look up what memory holds on the messages that wait, before they are stored with it."""
+        recall = self.services.recall
+        if recall is None:
+            return
+        waiting = self.services.store.read(lambda connection: inbox.queued(connection, self.key))
+        self._recalled = {row.id: self._recalled[row.id] for row in waiting if row.id in self._recalled}
+        log = self.log()
+        if not (recall.is_on if log.recalls is None else log.recalls):
+            return
+        for row in waiting:
+            if row.id not in self._recalled and not commands.find(row.inbound.text):
+                self._recalled[row.id] = await recall.facts(row.inbound.text, key=self.key, log=log)
 
     async def _do(self, claimed: Claim) -> None:
         if claimed.found is not None:
@@ -211,7 +228,7 @@ class Conversation:
         aims = self._log.aims if self._log is not None and self._state[0] == session else Aims()
         message = UserMessage(
             content=(Text(row.inbound.text), *row.inbound.images),
-            runtime=self.services.prompting.runtime(row, aims.facts()),
+            runtime=self.services.prompting.runtime(row, (*aims.facts(), *self._recalled.get(row.id, ()))),
         )
         return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
 

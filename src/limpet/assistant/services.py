@@ -16,6 +16,8 @@ from limpet.assistant.weigh import Weights
 from limpet.config.schema import PurposeSettings
 from limpet.llm.media.studio import Studio
 from limpet.llm.purposes import PurposeName, purpose_of, sampling_for
+from limpet.memory.library import Library
+from limpet.session.log import Log
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
@@ -88,6 +90,23 @@ class Notes(Protocol):
 
     async def remember(self, at: int, session: str, *, text: str, trust: Trust, key: str = "") -> None:
         """Add a paragraph about `session`, which ended at `at`, to the history."""
+        ...
+
+
+class Recall(Protocol):
+    """Called before a turn for what memory holds on it; provided by `assistant.recalling`. Neither raises."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether something is recalled where the owner has said nothing for the session."""
+        ...
+
+    async def facts(self, text: str, *, key: str, log: Log) -> Sequence[str]:
+        """Lines for the runtime block that goes with the message `text` to the session under `key`."""
+        ...
+
+    async def why(self, text: str, *, key: str, log: Log) -> str:
+        """For people: what was looked for because of `text`, what was found, and what is shown of it."""
         ...
 
 
@@ -213,6 +232,8 @@ class Services:
     commands: Commands | None = None
     hooks: Hooks | None = None
     prompts: Prompts | None = None
+    recall: Recall | None = None
+    library: Library | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
     memory: MemoryRules = MemoryRules()  # noqa: RUF009 (frozen)
 

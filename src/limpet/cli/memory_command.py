@@ -9,6 +9,7 @@ import click
 from limpet.assistant import commands_memory
 from limpet.assistant.remembering import Remembering
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.memory_index import INDEX_COMMANDS
 from limpet.cli.sessions_change import opened
 from limpet.cli.terminal import say
 from limpet.memory.scope import MemoryScope
@@ -120,3 +121,7 @@ def _say(context: click.Context, act: str, rest: str) -> None:
             return await commands_memory.said(known, act, rest)
 
     say(asyncio.run(main()))
+
+
+for command in INDEX_COMMANDS:
+    memory_group.add_command(command)

@@ -122,6 +122,7 @@ def delete_command(invocation: Invocation, *, session: str, yes: bool, no_archiv
             records = Records(services.store, services.owner, services.rules.keeping.blobs, folder)
             path, removed = await keeping.delete(records, row, now=services.clock.now(), why="deleted by the owner")
             await keeping.sweep(services.store)
+            await _sweep_index(services)
             kept = f"Its archive is {path}." if path else "No copy was kept."
             return f"Deleted {row.id}: {removed.entries} entries. {kept}"
 
@@ -155,9 +156,16 @@ def erase_command(invocation: Invocation, *, session: str, entry: str, yes: bool
             scrubbed = await services.store.scrub()
             if services.undo is not None:
                 await forget(services.undo.copies, removed.turns)
+            await _sweep_index(services)
             return _report(removed, row, scrubbed=scrubbed, workspace=services.workspace, home=invocation.home().root)
 
     say("\n".join(asyncio.run(main())))
+
+
+async def _sweep_index(services: Services) -> None:
+    """Take what is gone out of the index of the memory too. Raises `StoreError`."""
+    if services.library is not None:
+        await services.library.status()
 
 
 @click.command("prune")

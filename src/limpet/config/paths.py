@@ -46,6 +46,10 @@ class Home(Struct, frozen=True):
     def archive(self) -> Path:
         return self.root / "archive"
 
+    def index(self, agent: str) -> Path:
+        """The search index of an agent's memory; it can be thrown away."""
+        return self.root / "index" / agent
+
     @property
     def workspace(self) -> Path:
         return self.root / "workspace"

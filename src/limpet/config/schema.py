@@ -397,12 +397,17 @@ class MemorySettings(Struct, frozen=True):
     conversations that share a memory (`telegram:direct:42`, `telegram:group:-100`); `owner` is the owner's own.
 
     Day notes are consolidated every `consolidate_hours` (0 = never), or once there are `consolidate_lines` new ones.
+    `recall`: what memory holds goes with a message, from the share `recall_score` of its words on. `vectors`: a local
+    embedder where the extra `vectors` is installed and no model is set for it.
     """
 
     cap: Count = 12_000
     bound: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     consolidate_hours: Annotated[int, Meta(ge=0)] = 24
     consolidate_lines: Count = 60
+    recall: bool = True
+    recall_score: Annotated[float, Meta(ge=0, le=1)] = 0.45
+    vectors: Literal["auto", "off"] = "auto"
 
 
 class ContextSettings(Struct, frozen=True):
@@ -457,4 +462,5 @@ class Settings(Struct, frozen=True):
     sessions: SessionsSettings = SessionsSettings()
     memory: MemorySettings = MemorySettings()
     context: ContextSettings = ContextSettings()
+    memory: MemorySettings = MemorySettings()
     llm: LlmSettings = LlmSettings()

@@ -47,6 +47,12 @@ def normal(line: str) -> str:
     return " ".join(_LEAD.sub("", _MARK.sub("", line)).casefold().split())
 
 
+def unmarked(text: str) -> tuple[str, str, Trust]:
+    """An entry's words as they stand, without its mark; the day it was written (empty: unknown), and its trust."""
+    mark = _MARK.search(text)
+    return _MARK.sub("", text), mark[1][:10] if mark else "", _trust((mark[3] if mark else "") or "owner")
+
+
 def id_of(text: str) -> str:
     return hashlib.sha256(normal(text).encode("utf-8", "replace")).hexdigest()[:ID]
 

@@ -79,7 +79,7 @@ def placed(scores: Mapping[int, float], places: Mapping[int, Place], asked: Aske
         beside = (spots.get((place.group, place.position + step), -1) for step in (-1, 1))
         share = NEIGHBOUR_OF_LONG if place.long else NEIGHBOUR
         gained[name] = scores.get(name, 0.0) + share * max(scores.get(other, 0.0) for other in beside)
-    best = max(gained.values(), default=0.0)
+    best = max(gained.values(), default=0.0) or 1.0  # where nothing matches, a named day finds alone
     for name, place in places.items():
         if len(asked.speakers) == 1 and place.speaker in asked.speakers:
             gained[name] += SPEAKER * best

@@ -11,6 +11,13 @@ OTHERS = ("memory/people", "memory/groups")
 _OWNERS = ("MEMORY.md", "memory.md", "USER.md", "memory", ".limpet/trash")
 
 
+def is_pending(path: str) -> bool:
+    """Whether what stands in the file waits for the owner's word."""
+    folders = path.split("/")
+    own = 3 if len(folders) > 3 and "/".join(folders[:2]) in OTHERS else 1
+    return folders[own : own + 1] == ["pending"] and folders[0] == "memory"
+
+
 class MemoryScope(Struct, frozen=True):
     """`name` is empty for the owner, else `people/ID` or `groups/ID`. Paths are below the workspace."""
 

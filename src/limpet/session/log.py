@@ -22,6 +22,7 @@ from limpet.types.entry import (
     Note,
     PromptEntry,
     Prune,
+    RecallSwitch,
     ToolResultEntry,
     TrustOnce,
     UserEntry,
@@ -42,6 +43,7 @@ class Log:
     was last read or written, `told` what Limpet itself has told the model since the snapshot. `measured` is the newest
     count that still holds, `answered` when the newest answer came (UTC ms, 0 = never), `pauses` the newest ones before
     a person went on, `aims` are goal and plan. `tainted`: what strangers wrote is in it, or in a summary of it.
+    `recalls` is the owner's word on whether memories are recalled here, None for none.
     `vouched` is the turn during which the owner lets that pass, empty for none.
     `cache_key` is the name under which providers keep its beginning, where that is not the session's own.
     """
@@ -56,6 +58,7 @@ class Log:
         self.measured: Measured | None = None
         self.answered = 0
         self.tainted = False
+        self.recalls: bool | None = None
         self.vouched = ""
         self._vouching = False
         self.pauses: deque[Pause] = deque(maxlen=REMEMBERED)
@@ -91,6 +94,7 @@ class Log:
         self._projection.extend(fresh)
         if not linear:
             self.prompt, self.model, self.tainted = None, "", False
+            self.recalls = None
             self.vouched, self._vouching = "", False
             self.seen.clear()
             self.told.clear()
@@ -148,6 +152,8 @@ class Log:
                 self.told.append(note)
             case ModelChange(model=model):
                 self.model = model
+            case RecallSwitch(on=on):
+                self.recalls = on
             case TrustOnce():
                 self._vouching = True
             case AssistantEntry():

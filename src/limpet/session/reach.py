@@ -15,9 +15,14 @@ _OF_OTHERS: tuple[keys.Kind, ...] = ("direct", "group", "thread", "api", "hook")
 """Kinds of conversations in which other people than the owner may speak: they never reach beyond their tree."""
 
 
+def is_of_others(key: str) -> bool:
+    """Whether other people than the owner may speak under a session key."""
+    return keys.kind_of(key) in _OF_OTHERS
+
+
 def reachable(rows: Sequence[SessionRow], own: SessionRow, visibility: Visibility) -> list[SessionRow]:
     """Those of `rows` that the conversation `own` may look into, in their order."""
-    if keys.kind_of(own.key) in _OF_OTHERS and visibility in ("agent", "all"):
+    if is_of_others(own.key) and visibility in ("agent", "all"):
         visibility = "tree"
     match visibility:
         case "all":

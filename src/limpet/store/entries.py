@@ -83,6 +83,14 @@ def first(connection: Connection, session: str, kind: str) -> Entry | None:
     return None if row is None else _entry(row)
 
 
+def last_of_kind(connection: Connection, session: str, kind: str) -> int:
+    """The place of the newest entry of a kind in a session, 0 where there is none."""
+    row = connection.execute(
+        "SELECT COALESCE(MAX(seq), 0) FROM entries WHERE session = ? AND kind = ?", (session, kind)
+    ).fetchone()
+    return convert(row, tuple[int])[0]
+
+
 def trusts(connection: Connection, session: str, *, but: str = "") -> list[Trust]:
     """How far what a session holds, `but` for the entries of a kind, is trusted: each degree once."""
     rows = connection.execute("SELECT DISTINCT trust FROM entries WHERE session = ? AND kind != ?", (session, but))

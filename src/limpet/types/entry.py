@@ -176,6 +176,12 @@ class TrustOnce(Struct, frozen=True, tag_field="kind", tag="trust_once"):
     """On the owner's word the taint rule rests during the next turn."""
 
 
+class RecallSwitch(Struct, frozen=True, tag_field="kind", tag="recall_switch"):
+    """On the owner's word memories are recalled in this session from here on, or none are."""
+
+    on: bool
+
+
 class ModelChange(Struct, frozen=True, tag_field="kind", tag="model_change"):
     """From here on the session speaks to `model` (`provider/model`)."""
 
@@ -220,6 +226,7 @@ Payload = (
     | GoalEntry
     | PlanEntry
     | TrustOnce
+    | RecallSwitch
     | ModelChange
     | Tombstone
     | Label

@@ -346,6 +346,41 @@ class Policy(Protocol):
     def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict: ...
 
 
+class Embedder(Protocol):
+    """Called by `memory` for the vectors of texts; provided by `memory.local_embedder` and `llm.media`."""
+
+    @property
+    def name(self) -> str:
+        """Of the model: vectors of different ones are never compared."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can answer at once, without starting anything."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector for each text, all as long. Raises `LimpetError` when there are none."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class MemorySearch(Protocol):
+    """Called by the memory tools; provided by `assistant`. Both look from the conversation `session` (its id).
+
+    Texts are for the model, with the lowest trust of what they quote. Raise `ToolError`.
+    """
+
+    async def search(self, query: str, *, session: str, most: int, min_score: float, limit: int) -> tuple[str, Trust]:
+        """What the notes and earlier conversations say about `query`, in up to `limit` characters."""
+        ...
+
+    async def get(self, path: str, *, session: str, first: int, lines: int, limit: int) -> tuple[str, Trust]:
+        """The lines of a memory file from line `first` (from 1) on."""
+        ...
+
+
 class Media(Struct, frozen=True):
     """Sound or a picture: its bytes and what kind they are."""
 

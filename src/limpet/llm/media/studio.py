@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -22,9 +22,11 @@ SET_TRANSCRIPTION = "Set one: limpet config set models.purposes.transcription.mo
 SET_SPEECH = "Set one: limpet config set models.purposes.speech.model openai/gpt-4o-mini-tts"
 SET_IMAGE = "Set one: limpet config set models.purposes.image.model openai/gpt-image-2.6-flare"
 
+SET_EMBEDDING = "Set one: limpet config set models.purposes.embedding.model openai/text-embedding-3-small"
+
 
 class Studio:
-    """Implements the ports `Transcriber`, `Speaker` and `ImageMaker`."""
+    """Implements the ports `Transcriber`, `Speaker` and `ImageMaker`; `Vectors` is its `Embedder`."""
 
     def __init__(self, settings: PurposeSettings, open_desk: OpenDesk) -> None:
         self._settings = settings
@@ -67,6 +69,12 @@ class Studio:
 
         return await make(desk, prompt, size=size, settings=settings, session=session)
 
+    async def embed(self, texts: Sequence[str], *, session: str = "") -> Sequence[Sequence[float]]:
+        desk = await self._desk(self._settings.embedding.model, "vectors", hint=SET_EMBEDDING)
+        from limpet.llm.media.embedding import embed
+
+        return await embed(desk, texts, session=session)
+
     async def close(self) -> None:
         for desk in self._desks.values():
             await desk.close()
@@ -78,3 +86,19 @@ class Studio:
             if reference not in self._desks:
                 self._desks[reference] = await self._open(reference)
         return self._desks[reference]
+
+
+class Vectors:
+    """Implements the port `Embedder` over the model `name` that `studio` is set to; never at once, being far away."""
+
+    is_ready = False
+
+    def __init__(self, studio: Studio, name: str) -> None:
+        self._studio = studio
+        self.name = name
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return await self._studio.embed(texts)
+
+    async def close(self) -> None:
+        """The studio is closed by who has it."""

@@ -62,6 +62,7 @@ class FakeMedia:
         app.router.add_post("/v1/audio/transcriptions", self._guarded(self._transcription))
         app.router.add_post("/v1/audio/speech", self._guarded(self._speech))
         app.router.add_post("/v1/images/generations", self._guarded(self._images))
+        app.router.add_post("/v1/embeddings", self._guarded(self._embeddings))
         app.router.add_get("/v1/files/picture.png", self._file)
         self._runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.2)
         await self._runner.setup()
@@ -136,6 +137,22 @@ class FakeMedia:
         else:
             usage = {"type": "duration", "seconds": 30}
         return web.json_response({"text": "".join(reply.text), "usage": usage})
+
+    async def _embeddings(self, request: web.Request, reply: Reply) -> web.Response:
+        """A vector of the length of each text and 1, the last text first."""
+        fields = msgspec.json.decode(await request.read(), type=dict[str, object])
+        self.requests.append(MediaSeen(request.path, fields))
+        need(set(fields) <= {"model", "input", "encoding_format", "dimensions", "user"}, "Unknown parameter")
+        need(fields.get("encoding_format", "float") == "float", "encoding_format is not supported")
+        model = text(fields.get("model"), "model")
+        texts = msgspec.convert(fields.get("input"), list[str])
+        need(texts and all(texts), "input: must not be empty")
+        data = [
+            {"object": "embedding", "index": place, "embedding": [float(len(one)), 1.0]}
+            for place, one in reversed(list(enumerate(texts)))
+        ]
+        usage = {"prompt_tokens": sum(map(len, texts)) // 4, "total_tokens": sum(map(len, texts)) // 4}
+        return web.json_response({"object": "list", "model": model, "data": data, "usage": usage})
 
     async def _speech(self, request: web.Request, reply: Reply) -> web.Response:
         fields = await self._object(request)
