@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,10 @@ from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
 from limpet.session.resets import Reset, due
+from limpet.skills.configured import shelf_of
+from limpet.skills.runner import Runner, found_tools
+from limpet.skills.shelf import Shelf
+from limpet.skills.skill import Needs
 from limpet.store import audit, usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
@@ -54,12 +58,14 @@ from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
+from limpet.tools.beside import Folders, none_beside
 from limpet.tools.builtin import builtin
 from limpet.tools.deferred import CallTool, deferrable, make_tool_search
 from limpet.tools.exec import ExecSettings
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
 from limpet.tools.profiles import is_own, missing_in, offered
+from limpet.tools.protected import present
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
@@ -97,6 +103,8 @@ class ToolExtras(Struct, frozen=True):
     env: tuple[tuple[str, str], ...] = ()
     network: Network = NO_NETWORK
     more: tuple[Tool, ...] = ()
+    shown: Folders = none_beside
+    found: Callable[[], tuple[Tool, ...]] = tuple
 
 
 PLAIN = ToolExtras()
@@ -105,8 +113,9 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    `extras.more` and those of `servers` follow the built-in ones. What the prompt has no room for, and what appears
-    later, is found and called by `tool_search` and `call_tool`. Only tools that all of `profiles` have.
+    `extras.more` and those of `servers` follow the built-in ones; `extras.found` are never in a prompt. What it has no
+    room for, and what appears later, is found and called by `tool_search` and `call_tool`. Only tools that all of
+    `profiles` have.
     """
 
     def __init__(
@@ -120,16 +129,13 @@ class Toolbox(Sequence[Tool]):
         profiles: Collection[schema.ProfileName] = (),
     ) -> None:
         self._servers = servers
+        self._found = extras.found
         self._profiles = profiles
-        limits = CommandLimits(
-            memory=settings.exec.memory_mb * 1_000_000,
-            processes=settings.exec.processes,
-            output=settings.exec.output,
-        )
+        limits = command_limits(settings.exec)
         make = partial(
             builtin,
             sandbox=sandbox,
-            settings=ExecSettings(limits=limits, env=extras.env, network=extras.network),
+            settings=ExecSettings(limits=limits, env=extras.env, network=extras.network, shown=extras.shown),
             images=extras.images,
             web=web,
             search=extras.search,
@@ -152,9 +158,14 @@ class Toolbox(Sequence[Tool]):
             rare={tool.spec.name for tool in built_in if deferrable(tool)},
             served=[tool.spec for tool in self._served],
             ways=[tool.spec for tool in ways],
-            open=self._servers is not None,
+            open=self._servers is not None or bool(self._found()),
         )
         return chosen(choice, profile)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Those of Limpet's own tools."""
+        return frozenset(tool.spec.name for tool in self.full)
 
     @property
     def _served(self) -> tuple[Tool, ...]:
@@ -162,7 +173,7 @@ class Toolbox(Sequence[Tool]):
 
     @property
     def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *self._ways, *self._served)
+        return (*self.full, *self._ways, *self._served, *self._offered(self._found()))
 
     def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
         return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))
@@ -183,6 +194,11 @@ class Toolbox(Sequence[Tool]):
         return iter(self._all)
 
 
+def command_limits(settings: schema.ExecSettings) -> CommandLimits:
+    """What one command may use."""
+    return CommandLimits(memory=settings.memory_mb * 1_000_000, processes=settings.processes, output=settings.output)
+
+
 @asynccontextmanager
 async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
@@ -201,7 +217,8 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         studio = Studio(settings.models.purposes, models.desk)
         stack.push_async_callback(studio.close)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
+        skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
+        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
         more = (*_browser(stack, settings, home), *plugins.tools)
@@ -221,7 +238,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor),
+            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor, skills=skills),
             notes=WorkspaceNotes(str(workspace), lambda at: local_moment(at, settings.user.timezone)),
             weights=Weights(),
             tools=tools,
@@ -237,6 +254,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             commands=processes,
             hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
             prompts=servers.prompts if servers else None,
+            skills=skills,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
         )
@@ -265,8 +283,16 @@ def _models(
 
 
 def _prompting(
-    settings: schema.Settings, workspace: str, entrance: Entrance, *, tools: Toolbox, redactor: SecretRedactor
+    settings: schema.Settings,
+    workspace: str,
+    entrance: Entrance,
+    *,
+    tools: Toolbox,
+    redactor: SecretRedactor,
+    skills: Shelf,
 ) -> WorkspacePrompting:
+    for warning in skills.warnings():
+        entrance.emit(Notice(warning, level="warning"))
     return WorkspacePrompting(
         workspace,
         settings,
@@ -275,6 +301,7 @@ def _prompting(
         clock=SystemClock(),
         conversation=entrance.conversation,
         emit=entrance.emit,
+        skills=skills,
     )
 
 
@@ -459,16 +486,25 @@ def _guard(settings: schema.NetSettings) -> Guard:
     )
 
 
-async def _network(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, sandbox: Sandbox) -> Network:
-    """What commands see of the network; their proxy runs until `stack` ends."""
+async def _network(
+    stack: AsyncExitStack,
+    settings: schema.Settings,
+    home: Home,
+    *,
+    sandbox: Sandbox,
+    granted: Iterable[tuple[str, Needs]],
+) -> Network:
+    """What commands see of the network, with what was granted to skills; their proxy runs until `stack` ends."""
     wanted = settings.tools.exec.network
     if wanted == "none" or sandbox.report.kind == "none":
         return NO_NETWORK
     if wanted == "open":
         return Network("open")
-    from limpet.egress.configured import egress_of  # only where it is configured
+    from limpet.config.vault import Vault
+    from limpet.egress.configured import egress_of, with_granted  # only where it is configured
 
-    egress = egress_of(settings.egress, home, os.environ, guard=_guard(settings.net))
+    allowed = with_granted(settings.egress, granted, kept=Vault(home.root).names())
+    egress = egress_of(allowed, home, os.environ, guard=_guard(settings.net))
     return (await stack.enter_async_context(egress)).network
 
 
@@ -479,9 +515,13 @@ async def _extras(
     *,
     studio: Studio,
     sandbox: Sandbox,
+    skills: Shelf,
 ) -> ToolExtras:
     search = settings.tools.web.search
     key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
+    network = await _network(stack, settings, home, sandbox=sandbox, granted=skills.granted)
+    limits = command_limits(settings.tools.exec)
+    runner = Runner(sandbox, limits=limits, network=network, protected=present, shown=skills.folders)
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),
@@ -489,7 +529,9 @@ async def _extras(
             (name, resolve(one, key=f"tools.exec.secrets.{name}", root=home.root, environ=os.environ))
             for name, one in settings.tools.exec.secrets.items()
         ),
-        network=await _network(stack, settings, home, sandbox=sandbox),
+        network=network,
+        shown=skills.folders,
+        found=partial(found_tools, skills, runner),
     )
 
 

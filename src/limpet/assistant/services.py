@@ -100,6 +100,35 @@ class Prompts(Protocol):
         ...
 
 
+class Called(Protocol):
+    """A skill that people call: its name, and what it says."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> str: ...
+    @property
+    def command(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def instructions(self) -> str: ...
+    @property
+    def missing(self) -> tuple[str, ...]: ...
+
+
+class Skills(Protocol):
+    """Called for skills that people call by a slash command; provided by `app` over `skills`."""
+
+    def callable(self) -> Sequence[Called]:
+        """Those that people may call."""
+        ...
+
+    def named(self, name: str) -> Called | None:
+        """The one of that name or command; None when there is none."""
+        ...
+
+
 class Commands(Protocol):
     """Called about commands in the background; provided by `app` over `tools.processes`."""
 
@@ -183,6 +212,7 @@ class Services:
     commands: Commands | None = None
     hooks: Hooks | None = None
     prompts: Prompts | None = None
+    skills: Skills | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
 
     async def model_for(self, purpose: PurposeName, *, chat: str = "", tools: bool = False) -> Appointed:

@@ -15,6 +15,7 @@ from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build, changed, rebuild_reason
+from limpet.skills.shelf import Shelf
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
@@ -36,6 +37,7 @@ class WorkspacePrompting:
         clock: Clock,
         conversation: bool,
         emit: Emit,
+        skills: Shelf | None = None,
     ) -> None:
         """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP)."""
         self._workspace = workspace
@@ -46,8 +48,11 @@ class WorkspacePrompting:
         self._redact = redactor.redact
         self._clock = clock
         self._tools = tools
+        self._skills = skills
 
     def snapshot(self, profile: Profile, *, reason: str, before: str = "") -> PromptEntry:
+        if self._skills is not None:
+            self._skills.refresh()
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         context = PromptContext(
             workspace=self._workspace,
@@ -59,6 +64,8 @@ class WorkspacePrompting:
             before=before,
             file_cap=self._settings.prompt.file_cap,
             total_cap=self._settings.prompt.total_cap,
+            skills=self._skills.offered if self._skills is not None else (),
+            index_cap=self._settings.skills.index_chars,
         )
         built = build(context, self._tools(profile), model=profile.reference, reason=reason)
         for warning in built.warnings:
@@ -79,11 +86,12 @@ class WorkspacePrompting:
 
     def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
         address = row.inbound.address
+        hints = self._skills.hints(row.inbound.text) if self._skills is not None else ()
         return runtime_block(
             self._clock.now(),
             self._settings.user.timezone,
             channel=address.channel,
             chat=address.chat if address.channel != "cli" else "",
             sender=row.inbound.sender,
-            facts=facts,
+            facts=(*facts, *hints),
         )

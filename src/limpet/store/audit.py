@@ -24,6 +24,7 @@ Act = Literal[
     "mcp.changed",
     "plugin.changed",
     "secret.changed",
+    "skill.changed",
     "trust.once",
 ]
 START = ""
