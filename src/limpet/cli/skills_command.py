@@ -9,6 +9,7 @@ import click
 
 from limpet.cli.database import note
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.skills_install import COMMANDS
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
 from limpet.config.vault import Vault
@@ -22,6 +23,10 @@ from limpet.skills.skill import Skill
 @click.group("skills", context_settings={"help_option_names": ["-h", "--help"]})
 def skills() -> None:
     """Folders that say how something is done. Nothing of a skill runs by itself."""
+
+
+for command in COMMANDS:
+    skills.add_command(command)
 
 
 @skills.command("list")

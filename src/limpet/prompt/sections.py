@@ -162,6 +162,8 @@ class Sections:
         return Section("active skills", "\n\n".join(["# Active Skills", *parts]), sources=sources)
 
     def _skills(self, skills: tuple[Skill, ...]) -> Section | None:
+        if self._tier == "tiny":  # no room for what nobody has chosen
+            skills = tuple(skill for skill in skills if skill.origin != "bundled")
         text = index(skills, budget=self._context.index_cap) if self._with_tools else ""
         if not text:
             return None
