@@ -62,6 +62,7 @@ from limpet.tools.beside import Folders, none_beside
 from limpet.tools.builtin import builtin
 from limpet.tools.deferred import CallTool, deferrable, make_tool_search
 from limpet.tools.exec import ExecSettings
+from limpet.tools.newcomers import watch
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
 from limpet.tools.profiles import is_own, missing_in, offered
@@ -521,7 +522,7 @@ async def _extras(
     key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
     network = await _network(stack, settings, home, sandbox=sandbox, granted=skills.granted)
     limits = command_limits(settings.tools.exec)
-    runner = Runner(sandbox, limits=limits, network=network, protected=present, shown=skills.folders)
+    runner = Runner(sandbox, limits=limits, network=network, protected=present, shown=skills.folders, watch=watch)
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),

@@ -65,6 +65,7 @@ class SkillTool:
         def take(data: bytes) -> None:
             output.extend(data[: max(0, cap - len(output))])
 
+        after = self._runner.watch(job)
         command = await self._runner.sandbox.start(job, take)
         finished: Finished | None = None
         try:
@@ -74,6 +75,7 @@ class SkillTool:
             finished = await command.wait()
         finally:
             await command.kill()
+            moved = after(context.key)
         assert finished is not None
         text, spill, omitted = await capped(bytes(output).decode("utf-8", "replace").strip("\n"), context)
         how = "timed out" if finished.timed_out else f"exit code {finished.exit_code}"
@@ -82,7 +84,7 @@ class SkillTool:
             summary=how, exit_code=finished.exit_code, spill=spill, omitted=omitted, duration=finished.duration
         )
         said = f"{text}\n[{how}]".lstrip() if failed else text or "(no output)"
-        result = text_result(said, details=details, is_error=failed)
+        result = text_result("\n".join(filter(None, (said, moved))), details=details, is_error=failed)
         return msgspec.structs.replace(result, trust="external") if job.networked else result
 
     def _job(self, context: ToolContext) -> Job:
