@@ -24,6 +24,8 @@ def test_list_and_info_say_what_is_missing(tmp_path: Path) -> None:
     listed = skills(tmp_path, "list")
     assert "workspace; lacks bin:no-such" in listed.out
     assert "does not count" in listed.err
+    assert "bundled; lacks tool:cron" in listed.out
+    assert "lacks tool:web_fetch" not in listed.out
     assert "/tea" in skills(tmp_path, "info", "tea").out
     assert "There is no skill milk" in skills(tmp_path, "info", "milk").err
 

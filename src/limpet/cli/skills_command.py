@@ -14,10 +14,15 @@ from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
 from limpet.config.vault import Vault
 from limpet.errors import InputError
+from limpet.net.client import Web
+from limpet.net.guard import Guard, NetworkRules
+from limpet.sandbox.run import Sandbox
 from limpet.skills.configured import shelf_of
 from limpet.skills.records import Granted, Records, digest_of, files_of, load, save
 from limpet.skills.shelf import Shelf, changes_of
 from limpet.skills.skill import Skill
+from limpet.tools.builtin import builtin
+from limpet.tools.web_search import SearchSettings
 
 
 @click.group("skills", context_settings={"help_option_names": ["-h", "--help"]})
@@ -129,7 +134,9 @@ def revoke(invocation: Invocation, name: str) -> None:
 def open_shelf(invocation: Invocation) -> Shelf:
     """The skills of the home and its workspace."""
     home = invocation.home()
-    return shelf_of(load_settings(home.config, os.environ).settings, home, os.environ)
+    web = Web(Guard(NetworkRules()))
+    names = frozenset(tool.spec.name for tool in builtin(sandbox=Sandbox(), web=web, search=SearchSettings()))
+    return shelf_of(load_settings(home.config, os.environ).settings, home, os.environ, has_tool=names.__contains__)
 
 
 def find(shelf: Shelf, name: str) -> Skill:
