@@ -31,6 +31,7 @@ from limpet.testing.fakes.anthropic import AnthropicService
 from limpet.testing.fakes.openai import OpenAIService
 from limpet.testing.fakes.script import Rules, Seen
 from limpet.testing.scripted import Answer, ScriptedModel, call
+from limpet.toolbox import Toolbox
 from limpet.types.content import Text, ToolCall
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
@@ -39,7 +40,6 @@ from limpet.types.ports import Model
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 from limpet.types.usage import Usage
-from limpet.wiring import Toolbox
 
 MORNING = 1_780_297_200_000  # 2026-06-01T07:00:00Z
 STEP = 8.0

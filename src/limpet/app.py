@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("limpet.cli.models_command:models", "List, test and choose models; short names; the embedded model."),
     "media": ("limpet.cli.media_command:media", "Recordings to text, text to speech, descriptions to pictures."),
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
+    "skills": ("limpet.cli.skills_command:skills", "Skills: list, install, check, grant, update, remove."),
     "plugins": ("limpet.cli.plugins_command:plugins", "Plug-ins: list, info, trust, untrust."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
     "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),

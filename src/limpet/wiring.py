@@ -9,13 +9,13 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
@@ -40,16 +40,17 @@ from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
 from limpet.plugins.loaded import NOTHING_LOADED, Loaded
-from limpet.prompt.deferral import Choice, chosen
 from limpet.prompt.runtime import day_start, local_moment
-from limpet.prompt.snapshot import tier_for
 from limpet.prompt.templates import seed_workspace
-from limpet.prompt.workspace import WorkspacePrompting
-from limpet.sandbox.limits import Limits as CommandLimits
+from limpet.prompt.workspace import Beside, WorkspacePrompting
 from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
 from limpet.session.resets import Reset, due
+from limpet.skills.configured import shelf_of
+from limpet.skills.runner import Runner, found_tools
+from limpet.skills.shelf import Shelf
+from limpet.skills.skill import Needs
 from limpet.store import audit, usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
@@ -58,19 +59,17 @@ from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
-from limpet.tools.builtin import builtin
-from limpet.tools.deferred import CallTool, deferrable, make_tool_search
-from limpet.tools.exec import ExecSettings
+from limpet.toolbox import Toolbox, ToolExtras, command_limits
+from limpet.tools.newcomers import watch
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
-from limpet.tools.profiles import is_own, missing_in, offered
+from limpet.tools.profiles import is_own, offered
+from limpet.tools.protected import present
 from limpet.tools.recollect import recollection_tools
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
-from limpet.types.ports import Clock, Emit, ImageMaker, Sessions, Tool
-from limpet.types.profile import Profile
-from limpet.types.tool import ToolSpec
+from limpet.types.ports import Clock, Emit, Tool
 from limpet.undo.copies import Copies
 from limpet.undo.keeper import Keeper, Retention
 from limpet.undo.tree import Limits as UndoLimits
@@ -92,102 +91,6 @@ class SystemClock:
         return time.monotonic()
 
 
-class ToolExtras(Struct, frozen=True):
-    """What some tools work with that need not be there."""
-
-    images: ImageMaker | None = None
-    search: SearchSettings = SearchSettings()
-    sessions: Sessions | None = None
-    processes: Processes | None = None
-    env: tuple[tuple[str, str], ...] = ()
-    network: Network = NO_NETWORK
-    more: tuple[Tool, ...] = ()
-
-
-PLAIN = ToolExtras()
-
-
-class Toolbox(Sequence[Tool]):
-    """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
-
-    `extras.more` and those of `servers` follow the built-in ones. What the prompt has no room for, and what appears
-    later, is found and called by `tool_search` and `call_tool`. Only tools that all of `profiles` have.
-    """
-
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        settings: schema.ToolSettings,
-        *,
-        web: Web | None = None,
-        extras: ToolExtras = PLAIN,
-        servers: Servers | None = None,
-        profiles: Collection[schema.ProfileName] = (),
-    ) -> None:
-        self._servers = servers
-        self._profiles = profiles
-        limits = CommandLimits(
-            memory=settings.exec.memory_mb * 1_000_000,
-            processes=settings.exec.processes,
-            output=settings.exec.output,
-        )
-        make = partial(
-            builtin,
-            sandbox=sandbox,
-            settings=ExecSettings(limits=limits, env=extras.env, network=extras.network),
-            images=extras.images,
-            web=web,
-            search=extras.search,
-            processes=extras.processes,
-        )
-        self.full = self._offered((*make(sessions=extras.sessions), *extras.more))
-        self._tiny = self._offered(make(tiny=True))
-        search = make_tool_search(lambda: self._all)
-        self._ways = self._offered((CallTool(), search))
-        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
-
-    def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
-        """What a model is told of them; nothing when it cannot call tools."""
-        if not profile.tools:
-            return ()
-        tiny = tier_for(profile.window) == "tiny"
-        built_in, ways = (self._tiny, self._tiny_ways) if tiny else (self.full, self._ways)
-        choice = Choice(
-            built_in=[tool.spec for tool in built_in],
-            rare={tool.spec.name for tool in built_in if deferrable(tool)},
-            served=[tool.spec for tool in self._served],
-            ways=[tool.spec for tool in ways],
-            open=self._servers is not None,
-        )
-        return chosen(choice, profile)
-
-    @property
-    def _served(self) -> tuple[Tool, ...]:
-        return self._offered(self._servers.tools if self._servers else ())
-
-    @property
-    def _all(self) -> tuple[Tool, ...]:
-        return (*self.full, *self._ways, *self._served)
-
-    def _offered(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
-        return tuple(tool for tool in tools if not missing_in(self._profiles, tool.spec.name))
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @overload
-    def __getitem__(self, index: int) -> Tool: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Tool, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Tool | tuple[Tool, ...]:
-        return self._all[index]
-
-    def __iter__(self) -> Iterator[Tool]:
-        return iter(self._all)
-
-
 @asynccontextmanager
 async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
@@ -202,11 +105,10 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
         blobs = BlobStore(str(home.blobs), store)
         meter = _meter(settings, store, owner, clock=clock)
         models = _models(settings, home, entrance, store=store, blobs=blobs, meter=meter, redactor=redactor)
-        stack.push_async_callback(models.close)
-        studio = Studio(settings.models.purposes, models.desk)
-        stack.push_async_callback(studio.close)
+        studio = _studio(stack, settings, models)
         elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox)
+        skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
+        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
         servers = await _open_servers(stack, settings, home, emit=entrance.emit)
         plugins = _plugins(settings, emit=entrance.emit)
         recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
@@ -227,7 +129,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             nudges=nudges,
             clock=clock,
             models=models,
-            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor),
+            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor, skills=skills),
             notes=_notes(settings, str(workspace)),
             weights=Weights(),
             tools=tools,
@@ -245,6 +147,7 @@ async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGen
             prompts=servers.prompts if servers else None,
             recall=recall,
             library=recall.library,
+            skills=skills,
             undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
             rules=_rules(settings, home),
             memory=_memory(settings, recall.library),
@@ -298,9 +201,25 @@ def _models(
     )
 
 
+def _studio(stack: AsyncExitStack, settings: schema.Settings, models: ModelShelf) -> Studio:
+    """What media are made with, by models that end after it."""
+    stack.push_async_callback(models.close)
+    studio = Studio(settings.models.purposes, models.desk)
+    stack.push_async_callback(studio.close)
+    return studio
+
+
 def _prompting(
-    settings: schema.Settings, workspace: str, entrance: Entrance, *, tools: Toolbox, redactor: SecretRedactor
+    settings: schema.Settings,
+    workspace: str,
+    entrance: Entrance,
+    *,
+    tools: Toolbox,
+    redactor: SecretRedactor,
+    skills: Shelf,
 ) -> WorkspacePrompting:
+    for warning in skills.warnings():
+        entrance.emit(Notice(warning, level="warning"))
     return WorkspacePrompting(
         workspace,
         settings,
@@ -309,7 +228,7 @@ def _prompting(
         clock=SystemClock(),
         conversation=entrance.conversation,
         emit=entrance.emit,
-        scope=lambda key: scope_of(key, settings.memory.bound),
+        beside=Beside(lambda key: scope_of(key, settings.memory.bound), skills),
     )
 
 
@@ -519,16 +438,25 @@ def _guard(settings: schema.NetSettings) -> Guard:
     )
 
 
-async def _network(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, sandbox: Sandbox) -> Network:
-    """What commands see of the network; their proxy runs until `stack` ends."""
+async def _network(
+    stack: AsyncExitStack,
+    settings: schema.Settings,
+    home: Home,
+    *,
+    sandbox: Sandbox,
+    granted: Iterable[tuple[str, Needs]],
+) -> Network:
+    """What commands see of the network, with what was granted to skills; their proxy runs until `stack` ends."""
     wanted = settings.tools.exec.network
     if wanted == "none" or sandbox.report.kind == "none":
         return NO_NETWORK
     if wanted == "open":
         return Network("open")
-    from limpet.egress.configured import egress_of  # only where it is configured
+    from limpet.config.vault import Vault
+    from limpet.egress.configured import egress_of, with_granted  # only where it is configured
 
-    egress = egress_of(settings.egress, home, os.environ, guard=_guard(settings.net))
+    allowed = with_granted(settings.egress, granted, kept=Vault(home.root).names())
+    egress = egress_of(allowed, home, os.environ, guard=_guard(settings.net))
     return (await stack.enter_async_context(egress)).network
 
 
@@ -539,9 +467,13 @@ async def _extras(
     *,
     studio: Studio,
     sandbox: Sandbox,
+    skills: Shelf,
 ) -> ToolExtras:
     search = settings.tools.web.search
     key = resolve(search.key, key="tools.web.search.key", root=home.root, environ=os.environ)
+    network = await _network(stack, settings, home, sandbox=sandbox, granted=skills.granted)
+    limits = command_limits(settings.tools.exec)
+    runner = Runner(sandbox, limits=limits, network=network, protected=present, shown=skills.folders, watch=watch)
     return ToolExtras(
         images=studio if studio.can_make_images else None,
         search=SearchSettings(engine=search.engine, key=key, url=search.url),
@@ -549,7 +481,9 @@ async def _extras(
             (name, resolve(one, key=f"tools.exec.secrets.{name}", root=home.root, environ=os.environ))
             for name, one in settings.tools.exec.secrets.items()
         ),
-        network=await _network(stack, settings, home, sandbox=sandbox),
+        network=network,
+        shown=skills.folders,
+        found=partial(found_tools, skills, runner),
     )
 
 

@@ -15,7 +15,7 @@ from limpet.assistant.services import Services
 from limpet.config.schema import Settings
 from limpet.memory.notes import WorkspaceNotes
 from limpet.memory.scope import MemoryScope
-from limpet.prompt.workspace import WorkspacePrompting
+from limpet.prompt.workspace import Beside, WorkspacePrompting
 from limpet.sandbox.run import Sandbox
 from limpet.session import keys
 from limpet.testing.scripted import Answer, ScriptedModel, call
@@ -118,7 +118,7 @@ def _as_in_life(services: Services, workspace: Path, *, emit: Emit) -> Services:
         clock=services.clock,
         conversation=True,
         emit=emit,
-        scope=scope,
+        beside=Beside(scope),
     )
     notes = WorkspaceNotes(str(workspace), lambda at: datetime.fromtimestamp(at / 1000, UTC), scope=scope)
     return replace(services, workspace=str(workspace), prompting=prompting, notes=notes)

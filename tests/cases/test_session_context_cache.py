@@ -33,9 +33,9 @@ from limpet.testing.fakes import (
     Seen,
 )
 from limpet.testing.fakes.server import FakeServer
+from limpet.toolbox import Toolbox
 from limpet.types.entry import PromptEntry
 from limpet.types.profile import Profile, Wire
-from limpet.wiring import Toolbox
 from tests.cases.stage import Stage, stage
 
 BEFORE_TURN_1 = 1_764_583_259_000  # 2025-12-01T10:00:59Z

@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from limpet.prompt.skill_index import find_skills, index
-
-
-def skill(workspace: Path, folder: str, text: str) -> None:
-    (workspace / "skills" / folder).mkdir(parents=True)
-    (workspace / "skills" / folder / "SKILL.md").write_text(text)
+from limpet.prompt.skill_index import NAMES_ONLY, SHORTENED, index
+from limpet.skills.skill import Front, Needs, Skill
 
 
-def test_front_matter_is_read(tmp_path: Path) -> None:
-    skill(tmp_path, "b", "---\nname: brew\ndescription: Makes\n  tea & <more>\nalways: true\n---\n\nBoil water.\n")
-    skill(tmp_path, "a", "# Plain\n\nno front matter")
-    plain, brew = find_skills(str(tmp_path))
-    assert (plain.name, plain.description) == ("a", "Plain")
-    assert (brew.name, brew.description, brew.body) == ("brew", "Makes tea & <more>", "Boil water.")
-    assert brew.always
-    assert "<description>Makes tea &amp; &lt;more&gt;</description><location>skills/b/SKILL.md</location>" in index(
-        [brew]
+def one(name: str, description: str = "Makes tea & <more>", *, front: Front = Front(), **rest: object) -> Skill:  # noqa: B008 (frozen)
+    missing = ("bin:kettle",) if rest.get("lacks") else ()
+    return Skill(
+        name=name,
+        description=description,
+        origin="workspace",
+        folder=f"/w/skills/{name}",
+        location=f"skills/{name}/SKILL.md",
+        body="Boil {baseDir}/water.",
+        sha256="x",
+        front=front,
+        missing=missing,
+        ungranted=bool(front.needs),
     )
 
 
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    skill(tmp_path, "x", "---\nrequires: {bins: [sh, no-such-program], env: [NO_SUCH_VARIABLE]}\n---\nx")
-    (found,) = find_skills(str(tmp_path))
-    assert found.missing == ("bin:no-such-program", "env:NO_SUCH_VARIABLE")
-    assert '<skill available="false">' in index([found])
-    assert "<requires>bin:no-such-program, env:NO_SUCH_VARIABLE</requires>" in index([found])
+def test_a_skill_is_told_with_what_it_lacks() -> None:
+    text = index([one("tea", lacks=True)])
+    assert '<skill available="false"><name>tea</name>' in text
+    assert "<description>Makes tea &amp; &lt;more&gt;</description><location>skills/tea/SKILL.md</location>" in text
+    assert "<requires>bin:kettle</requires>" in text
+    assert one("tea").instructions == "Boil /w/skills/tea/water."
 
 
-def test_broken_front_matter_and_odd_folders_do_no_harm(tmp_path: Path) -> None:
-    skill(tmp_path, "broken", "---\nname: [\n---\nBody")
-    bomb = "".join(f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9) if n else 'lol'}]\n" for n in range(12))
-    skill(tmp_path, "bomb", f"---\n{bomb}name: *x11\ndescription: *x11\nrequires: *x11\n---\nBody")
-    skill(tmp_path, "list", "---\n- a\n---\nBody")
-    skill(tmp_path, "open", "---\nname: x\nBody without end")
-    (tmp_path / "skills" / "empty").mkdir()
-    (tmp_path / "skills" / "file.md").write_text("x")
-    assert [found.name for found in find_skills(str(tmp_path))] == ["bomb", "broken", "list", "open"]
-    assert find_skills(str(tmp_path / "nowhere")) == []
+def test_what_is_not_granted_is_told_and_hidden_skills_are_not() -> None:
+    needy = one("needy", front=Front(needs=Needs(hosts=("tea.example",))))
+    assert "<not-granted>hosts tea.example</not-granted>" in index([needy])
+    assert index([one("hidden", front=Front(listed=False))]) == ""
+
+
+def test_many_skills_are_shortened_then_named_then_counted() -> None:
+    def many(count: int) -> str:
+        return index([one(f"skill-{number}", "word " * 100) for number in range(count)], budget=8_000)
+
+    assert "shortened" not in many(10)
+    assert SHORTENED in many(30)
+    assert NAMES_ONLY in many(70)
+    assert "more are not named." in many(300)
+    assert all(len(many(count)) <= 8_000 for count in (10, 30, 70, 300))

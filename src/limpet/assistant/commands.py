@@ -15,6 +15,7 @@ from limpet.assistant import commands_mcp as mcp
 from limpet.assistant import commands_memory as memory
 from limpet.assistant import commands_recall as recall
 from limpet.assistant import commands_session as session
+from limpet.assistant import commands_skills as skills
 from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_trust as trust
 from limpet.assistant import commands_undo as undo
@@ -77,11 +78,21 @@ def _arguments(row: InboxRow) -> str:
     return found[1] if found else ""
 
 
+def command_of(order: Order) -> str:
+    """The word after the slash."""
+    found = parse(order.row.inbound.text)
+    return found[0] if found else ""
+
+
 async def _help(order: Order) -> str:
-    return "\n".join(f"/{c.name}{' ' + c.usage if c.usage else ''} - {c.summary}" for c in COMMANDS.values())
+    lines = [f"/{c.name}{' ' + c.usage if c.usage else ''} - {c.summary}" for c in COMMANDS.values()]
+    return "\n".join([*lines, *skills.listed(order, taken=COMMANDS)])
 
 
 async def _unknown(order: Order) -> str:
+    """A skill may have this name; a command of ours was found before."""
+    if await skills.say_named(order, command_of(order)):
+        return ""
     word = order.row.inbound.text.split()[0]
     return f"There is no command {word}. /help lists them; to say it to the model, put a word before it."
 
@@ -146,6 +157,14 @@ COMMANDS = {
             summary="say a prompt of an MCP server; alone it lists them",
             usage="[server.prompt name=value…]",
             run=mcp.mcp,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="skill",
+            summary="have a skill used; alone it lists them",
+            usage="[name] [what to do]",
+            run=skills.skill,
             needs_lease=True,
             looks_alone=True,
         ),

@@ -14,7 +14,7 @@ from limpet.errors import InputError
 from limpet.llm.unicode import clean
 from limpet.store import inbox
 from limpet.store.sql import Connection
-from limpet.types.envelope import InboxRow, lowest
+from limpet.types.envelope import InboxRow, Trust, lowest
 
 LONGEST = 100_000
 """Characters of a prompt."""
@@ -32,16 +32,21 @@ async def mcp(order: Order) -> str:
     text, trust = await prompts.text(name, arguments.strip())
     if len(text) > LONGEST:
         raise InputError(f"What {name} says has {len(text):,} characters; at most {LONGEST:,} can be taken.")
+    await say(order, f"[The prompt {name}:]\n{text}", trust=trust)
+    return ""
+
+
+async def say(order: Order, text: str, *, trust: Trust) -> None:
+    """Put `text`, trusted so far, into the conversation as the message of who gave the command."""
     services, row = order.conversation.services, order.row
     inbound = structs.replace(
         row.inbound,
         event=event_of(row),
-        text=f"[The prompt {name}:]\n{services.redactor.redact(clean(text))}",
+        text=services.redactor.redact(clean(text)),
         trust=lowest((row.inbound.trust, trust)),
     )
     key, now = order.conversation.key, services.clock.now()
     await services.store.write(lambda connection: inbox.receive(connection, key, inbound, now=now))
-    return ""
 
 
 def event_of(row: InboxRow) -> str:

@@ -13,7 +13,7 @@ from limpet.session.log import Log
 from limpet.store.sessions import Lease
 from limpet.types.envelope import InboxRow
 
-_SHAPE = re.compile(r"/([a-z_]+)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
+_SHAPE = re.compile(r"/([a-z_][a-z0-9_-]*)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
 
 
 class Talk(Protocol):

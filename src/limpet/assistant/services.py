@@ -122,6 +122,35 @@ class Prompts(Protocol):
         ...
 
 
+class Called(Protocol):
+    """A skill that people call: its name, and what it says."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def location(self) -> str: ...
+    @property
+    def command(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def instructions(self) -> str: ...
+    @property
+    def missing(self) -> tuple[str, ...]: ...
+
+
+class Skills(Protocol):
+    """Called for skills that people call by a slash command; provided by `app` over `skills`."""
+
+    def callable(self) -> Sequence[Called]:
+        """Those that people may call."""
+        ...
+
+    def named(self, name: str) -> Called | None:
+        """The one of that name or command; None when there is none."""
+        ...
+
+
 class Commands(Protocol):
     """Called about commands in the background; provided by `app` over `tools.processes`."""
 
@@ -234,6 +263,7 @@ class Services:
     prompts: Prompts | None = None
     recall: Recall | None = None
     library: Library | None = None
+    skills: Skills | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
     memory: MemoryRules = MemoryRules()  # noqa: RUF009 (frozen)
 

@@ -13,6 +13,9 @@ from limpet.cli.security import Check, Fix, Hole, Risk, Scene
 from limpet.config.machine import file_system_of, is_network
 from limpet.config.paths import own_folder
 from limpet.config.secrets import SHORTEST, secret_settings
+from limpet.skills.records import load
+from limpet.skills.scan import scan
+from limpet.skills.shelf import changes_of
 from limpet.toolkit.unseen import hidden_in
 from limpet.tools.protected import FILES, FOLDERS
 
@@ -28,12 +31,6 @@ _ORDERS = re.compile(
     r"ignore (?:all |any )?(?:previous|prior|earlier) (?:instructions|rules)"
     r"|disregard (?:your|all) (?:rules|instructions)"
     r"|do not (?:tell|inform|mention (?:this )?to) the (?:user|owner)|<\|im_start\|>|\[INST\]|<system>",
-    re.IGNORECASE,
-)
-_PIPES = re.compile(
-    r"(?:curl|wget|iwr|Invoke-WebRequest)[^\n|;]*\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|base64\s+(?:-d|-D|--decode)[^\n]*\|\s*(?:ba|z)?sh"
-    r"|eval\s+[\"']?\$\((?:curl|wget)|powershell[^\n]*-e(?:nc|ncodedcommand)\b|bash\s+<\(\s*curl|xattr\s+-[a-z]*d[^\n]*quarantine"
-    r"|nc\s+-e\s|/dev/tcp/",
     re.IGNORECASE,
 )
 
@@ -142,11 +139,16 @@ def steering_files(scene: Scene) -> Iterator[Hole]:
 
 
 def skills(scene: Scene) -> Iterator[Hole]:
-    for path in _files(scene.workspace / "skills"):
-        if found := _PIPES.search(_bytes(path).decode("utf-8", "replace")):
+    """What the scan finds in skills that anybody put there, and installed ones that are otherwise now."""
+    for folder in (scene.workspace / "skills", scene.workspace / ".agents/skills", scene.home.root / "skills"):
+        for finding in scan(str(folder)):
+            risk: Risk = "critical" if finding.level == "danger" else "warning"
             yield Hole(
-                "critical", f"{path} would run what it downloads or unpacks: {found[0][:80]!r}", "Remove the skill."
+                risk, f"{folder / finding.path}: {finding.text}", "Read it; remove the skill if it is not yours."
             )
+    for name, known in load(scene.home.root).installed.items():
+        if changes := changes_of(known.folder, known.files):
+            yield Hole("warning", f"the skill {name} is not as it was installed: {changes[0]}", "limpet skills check")
 
 
 def links_out(scene: Scene) -> Iterator[Hole]:

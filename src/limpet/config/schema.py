@@ -309,6 +309,20 @@ class PluginsSettings(Struct, frozen=True):
     trusted: dict[str, TrustedPlugin] = field(default_factory=dict[str, TrustedPlugin])
 
 
+class SkillsSettings(Struct, frozen=True):
+    """`extra` are further folders with skills, looked at last; `disabled` are left out wherever they lie.
+
+    `bundled`: those that come with Limpet. `index_chars` is what the list of skills may take of the prompt. `registry`
+    is where `limpet skills install clawhub:NAME` asks.
+    """
+
+    bundled: bool = True
+    extra: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    index_chars: Count = 8_000
+    registry: Address = "https://clawhub.ai"
+
+
 class NetSettings(Struct, frozen=True):
     """What tools may reach. `allow_cidrs` are networks besides the public internet; where `allow_hosts` has patterns,
     only such names, and never those of `deny_hosts`. `proxy` is an http proxy for all of it."""
@@ -453,6 +467,7 @@ class Settings(Struct, frozen=True):
     approvals: ApprovalSettings = ApprovalSettings()
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
+    skills: SkillsSettings = SkillsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()
     store: StoreSettings = StoreSettings()

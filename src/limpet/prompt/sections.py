@@ -11,8 +11,9 @@ from msgspec import Struct
 from limpet.config.machine import Machine
 from limpet.memory.scope import OWNERS, MemoryScope
 from limpet.prompt.bootstrap import Allowance, FileText, cut, cut_head, read_workspace_file
-from limpet.prompt.skill_index import Skill, find_skills, index
+from limpet.prompt.skill_index import BUDGET, index
 from limpet.prompt.templates import template, workspace_template
+from limpet.skills.skill import Skill
 from limpet.types.entry import Section
 
 Mode = Literal["full", "minimal", "none"]
@@ -33,8 +34,8 @@ class PromptContext(Struct, frozen=True):
 
     `conversation` is False for one-shot runs, which never see BOOTSTRAP.md. `task` is what a helper or a
     scheduled run (mode `minimal`) is there for. `memory` says whose it is: USER.md and BOOTSTRAP.md are for the owner
-    alone. `days` are the names (YYYY-MM-DD) of the days whose notes are recent,
-    the newest last; `before` is what the last conversation was about. Caps are characters.
+    alone. `days` are the names (YYYY-MM-DD) of the days whose notes are recent, the newest last; `before` is what the
+    last conversation was about; `skills` are those that are offered. Caps are characters.
     """
 
     workspace: str
@@ -49,6 +50,8 @@ class PromptContext(Struct, frozen=True):
     before: str = ""
     file_cap: int = 20_000
     total_cap: int = 60_000
+    skills: tuple[Skill, ...] = ()
+    index_cap: int = BUDGET
 
 
 class Sections:
@@ -71,7 +74,7 @@ class Sections:
             return (Section("identity", self._fill("identity_none")),)
         files = [self._file_section(file) for file in self._bootstrap_files()]
         memory = self._memory() if self._context.mode == "full" else None
-        skills = find_skills(self._context.workspace)
+        skills = self._context.skills
         always = self._active_skills(skills) if self._context.mode == "full" else None
         past = (self._recent(), self._archived()) if self._context.mode == "full" else ()
         parts = (self._identity(), *files, self._contract(), memory, always, self._skills(skills), *past, self._task())
@@ -151,22 +154,27 @@ class Sections:
         seen.add(identity)
         return known
 
-    def _active_skills(self, skills: list[Skill]) -> Section | None:
-        active = [skill for skill in skills if skill.always and not skill.missing]
+    def _active_skills(self, skills: tuple[Skill, ...]) -> Section | None:
+        active = [skill for skill in skills if skill.front.always and not skill.missing]
         if not active or self._tier == "tiny":
             return None
-        parts = [f"### Skill: {skill.name}\n\n{self._allowance.take(skill.body, skill.location)}" for skill in active]
-        sources = tuple((skill.location, skill.file.sha256) for skill in active)
+        parts = [
+            f"### Skill: {skill.name}\n\n{self._allowance.take(skill.instructions, skill.location)}" for skill in active
+        ]
+        sources = tuple((skill.location, skill.sha256) for skill in active)
         return Section("active skills", "\n\n".join(["# Active Skills", *parts]), sources=sources)
 
-    def _skills(self, skills: list[Skill]) -> Section | None:
-        if not skills or not self._with_tools:
+    def _skills(self, skills: tuple[Skill, ...]) -> Section | None:
+        if self._tier == "tiny":  # no room for what nobody has chosen
+            skills = tuple(skill for skill in skills if skill.origin != "bundled")
+        text = index(skills, budget=self._context.index_cap) if self._with_tools else ""
+        if not text:
             return None
         head = "# Skills\n\nBefore a task that a skill describes, read its file and do as it says."
-        text = self._allowance.take(index(skills), "skills")
-        return Section(
-            "skills", f"{head}\n\n{text}", sources=tuple((skill.location, skill.file.sha256) for skill in skills)
-        )
+        if any(skill.ungranted for skill in skills):
+            head += " What is not granted is refused; the owner grants it with `limpet skills grant NAME`."
+        sources = tuple((skill.location, skill.sha256) for skill in skills)
+        return Section("skills", f"{head}\n\n{self._allowance.take(text, 'skills')}", sources=sources)
 
     def _recent(self) -> Section | None:
         """The newest notes of the last days. They are no source: what is added to them meanwhile is known already."""

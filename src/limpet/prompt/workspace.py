@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from limpet.config import schema
 from limpet.config.machine import this_machine
@@ -16,12 +16,24 @@ from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
 from limpet.prompt.sections import PromptContext
 from limpet.prompt.snapshot import build, changed, rebuild_reason
+from limpet.skills.shelf import Shelf
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
 from limpet.types.event import Notice
 from limpet.types.ports import Clock, Emit, Redactor
 from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
+
+
+class Beside(Struct, frozen=True):
+    """What prompts show besides the workspace's own files: whose memory the conversations under a session key have,
+    and the skills."""
+
+    scope: Callable[[str], MemoryScope] = lambda key: OWNERS
+    skills: Shelf | None = None
+
+
+ALONE = Beside()
 
 
 class WorkspacePrompting:
@@ -37,13 +49,10 @@ class WorkspacePrompting:
         clock: Clock,
         conversation: bool,
         emit: Emit,
-        scope: Callable[[str], MemoryScope] = lambda key: OWNERS,
+        beside: Beside = ALONE,
     ) -> None:
-        """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP).
-
-        `scope` says whose memory the conversations under a session key have.
-        """
-        self._scope = scope
+        """`tools` gives what a model is told of them; `conversation` is False for one-shot runs (no BOOTSTRAP)."""
+        self._scope = beside.scope
         self._workspace = workspace
         self._files = WorkspaceFiles(workspace)
         self._settings = settings
@@ -52,8 +61,11 @@ class WorkspacePrompting:
         self._redact = redactor.redact
         self._clock = clock
         self._tools = tools
+        self._skills = beside.skills
 
     def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
+        if self._skills is not None:
+            self._skills.refresh()
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         context = PromptContext(
             workspace=self._workspace,
@@ -66,6 +78,8 @@ class WorkspacePrompting:
             before=before,
             file_cap=self._settings.prompt.file_cap,
             total_cap=self._settings.prompt.total_cap,
+            skills=self._skills.offered if self._skills is not None else (),
+            index_cap=self._settings.skills.index_chars,
         )
         built = build(context, self._tools(profile), model=profile.reference, reason=reason)
         for warning in built.warnings:
@@ -86,11 +100,12 @@ class WorkspacePrompting:
 
     def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
         address = row.inbound.address
+        hints = self._skills.hints(row.inbound.text) if self._skills is not None else ()
         return runtime_block(
             self._clock.now(),
             self._settings.user.timezone,
             channel=address.channel,
             chat=address.chat if address.channel != "cli" else "",
             sender=row.inbound.sender,
-            facts=facts,
+            facts=(*facts, *hints),
         )

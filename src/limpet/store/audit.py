@@ -25,6 +25,7 @@ Act = Literal[
     "memory.forgotten",
     "plugin.changed",
     "secret.changed",
+    "skill.changed",
     "trust.once",
 ]
 START = ""

@@ -7,6 +7,7 @@ from limpet.sandbox.run import Sandbox
 from limpet.toolkit.schema import FunctionTool
 from limpet.tools.aims import goal, plan
 from limpet.tools.ask import ask
+from limpet.tools.beside import reading_beside
 from limpet.tools.exec import ExecSettings, make_exec
 from limpet.tools.files_edit import edit_file
 from limpet.tools.files_patch import apply_patch
@@ -52,7 +53,7 @@ def builtin(
         *_pictures(images),
         memory_write,
         *(() if tiny else (plan, make_process(keeper, networked=how.network.kind != "none"))),
-        read_file,
+        reading_beside(read_file, how.shown),
         *_conversations(sessions),
         *_internet(web, search or SearchSettings()),
         write_file,

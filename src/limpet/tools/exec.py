@@ -15,6 +15,7 @@ from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Finished, Job, Sandbox
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped
+from limpet.tools.beside import Folders, none_beside
 from limpet.tools.newcomers import told
 from limpet.tools.output import to_text
 from limpet.tools.paths import STATE, Root, missing
@@ -59,13 +60,14 @@ _NON_INTERACTIVE = {
 class ExecSettings(Struct, frozen=True):
     """How commands run. `encoding` decodes output that is not UTF-8 (such as `cp936`); `env` is added as it is.
 
-    `network` is what they see of it in the sandbox.
+    `network` is what they see of it in the sandbox, `shown` which folders beside the workspace, read-only.
     """
 
     limits: Limits = Limits()
     encoding: str = ""
     env: tuple[tuple[str, str], ...] = ()
     network: Network = NO_NETWORK
+    shown: Folders = none_beside
 
 
 def environment(workspace: str, settings: ExecSettings) -> dict[str, str]:
@@ -188,7 +190,7 @@ def _job(
         limits=settings.limits,
         place="host" if sandbox.report.kind == "none" else place,
         hidden=tuple(os.path.join(workspace, one) for one in (STATE, *context.veil.hidden)),
-        readonly=present(workspace),
+        readonly=(*present(workspace), *settings.shown()),
         network=settings.network,
     )
 

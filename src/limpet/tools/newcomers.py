@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 
 from limpet.errors import ToolError
 from limpet.sandbox.run import Job
@@ -35,6 +36,18 @@ def put_away(job: Job, names: frozenset[str], *, key: str) -> list[str]:
         except ToolError as error:
             log.warning("%s, which a command has made, could not be moved away: %s", name, error)
     return moved
+
+
+def watch(job: Job) -> Callable[[str], str]:
+    """For what runs commands elsewhere, before `job` starts. What it gives is called afterwards, with the key of the
+    call, and says what was moved."""
+    names = absent(job)
+
+    def after(key: str) -> str:
+        moved = put_away(job, names, key=key)
+        return told(moved) if moved else ""
+
+    return after
 
 
 def told(moved: list[str]) -> str:

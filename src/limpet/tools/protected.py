@@ -22,7 +22,7 @@ FILES = (
     "memory.md",
     "BOOTSTRAP.md",
 )
-FOLDERS = ("memory", "skills")
+FOLDERS = ("memory", "skills", ".agents")
 
 
 def is_protected(relative: str) -> bool:
