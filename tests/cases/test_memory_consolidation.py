@@ -113,7 +113,7 @@ def answering(make: dict[str, str], **arguments: object) -> Step:
             if isinstance(value, str):
                 return ids.get(value, value)
             if isinstance(value, list):
-                return [filled(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+                return [filled(one) for one in value]  # pyright: ignore
             return {key: filled(one) for key, one in value.items()} if isinstance(value, dict) else value  # pyright: ignore
 
         return Answer(calls=(call("save_memory", filled(arguments)),))

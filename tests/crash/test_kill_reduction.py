@@ -24,8 +24,8 @@ def script(seen: Seen) -> Reply:
 
 
 def told(home: Path) -> list[str]:
-    """Every line of the day's notes."""
-    return [line for file in (home / "memory").glob("????-??-??.md") for line in lines(file)]
+    """Every line of the day's notes, without what it says of itself."""
+    return [line.split(" <!--")[0] for file in (home / "memory").glob("????-??-??.md") for line in lines(file)]
 
 
 @pytest.fixture(scope="module")
