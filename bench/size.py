@@ -42,7 +42,8 @@ def measure(*, quick: bool) -> Report:
 
 
 async def _first_request(server: Fake, *, conversation: bool, window: int) -> bytes:
-    more = {"LIMPET_PROVIDERS__OPENAI__WINDOW": str(window)} if window else {}
+    more = {"LIMPET_TOOLS__BROWSER__ENABLED": "false"}  # an extra, there only where a Chromium is
+    more |= {"LIMPET_PROVIDERS__OPENAI__WINDOW": str(window)} if window else {}
     with folder() as home:
         async with assistant(home, server, conversation=conversation, **more) as services:
             await say(session(services, "main"), GREETING)

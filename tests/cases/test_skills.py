@@ -56,7 +56,7 @@ def test_c68_b_the_model_hears_nothing_of_it_before_the_owner_releases_it(tmp_pa
     assert limpet(tmp_path, "release", "helper", "--yes").code == 0
     ask(tmp_path / "home", script, "agent", "--session", "two", "-m", "please help", HOME=str(tmp_path / "own"))
     assert "helper" not in seen[0]
-    assert "<name>helper</name>" in seen[-1]
+    assert 'name="helper"' in seen[-1]
     assert not mark.exists()
 
 

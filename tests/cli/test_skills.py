@@ -69,7 +69,7 @@ def test_the_agent_reads_and_runs_a_skill_of_the_home(tmp_path: Path) -> None:
 
     ended = ask(tmp_path, script, "agent", "-m", "tea", HOME=str(tmp_path / "own"))
     assert ended.code == 0, ended.err
-    assert "<name>tea</name>" in seen[0]
+    assert 'name="tea"' in seen[0]
     assert f"Run sh {folder}/brew.sh" in seen[1]
     assert "brewed" in seen[1]
     assert (folder / "brew.sh").read_text() == "echo brewed"

@@ -49,8 +49,8 @@ def test_their_needs_wait_for_a_grant(tmp_path: Path) -> None:
 def test_the_index_shows_it_and_the_model_reads_it(tmp_path: Path, name: str) -> None:
     one = shelf(tmp_path, here=ALL, bundled=True)
     skill = next(skill for skill in one.offered if skill.name == name)
-    assert f"<name>{name}</name>" in index(one.offered)
-    assert skill.location in index(one.offered)
+    assert f'<skill name="{name}"' in index(one.offered)
+    assert skill.location.replace(f"/{name}/", "/NAME/") in index(one.offered)
 
     async def main() -> list[str]:
         model = ScriptedModel([Answer(calls=(call("read_file", {"path": skill.location}),)), "done"])

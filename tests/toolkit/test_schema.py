@@ -58,10 +58,10 @@ def test_schema_is_compact_and_stable():
         "type": "object",
         "properties": {
             "path": {"type": "string"},
-            "count": {"type": "integer", "description": "how many", "default": 3},
+            "count": {"type": "integer", "description": "how many"},
             "flag": {"type": "boolean"},
             "ratio": {"type": "number"},
-            "mode": {"type": "string", "enum": ["a", "b"], "default": "a"},
+            "mode": {"type": "string", "enum": ["a", "b"]},
             "pairs": {
                 "type": "array",
                 "items": {

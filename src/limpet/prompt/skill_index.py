@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
-from limpet.skills.skill import Skill
+from limpet.skills.skill import FILE, Skill
 
 BUDGET = 8_000
 """Characters of the whole index."""
@@ -23,42 +24,56 @@ def index(skills: Sequence[Skill], *, budget: int = BUDGET) -> str:
     listed = [skill for skill in skills if skill.front.listed]
     if not listed:
         return ""
+    base = _base(listed)
     shapes: tuple[tuple[str, Callable[[Skill], str]], ...] = (
-        ("", lambda skill: _entry(skill, _FULL)),
-        (SHORTENED, lambda skill: _entry(skill, _SHORT)),
-        (NAMES_ONLY, _name),
+        ("", lambda skill: _entry(skill, _FULL, base)),
+        (SHORTENED, lambda skill: _entry(skill, _SHORT, base)),
+        (NAMES_ONLY, lambda skill: _name(skill, base)),
     )
     lines: list[str] = []
     note = ""
     for note, shape in shapes:
         lines = [shape(skill) for skill in listed]
-        text = _framed(lines, note)
+        text = _framed(lines, note, base)
         if len(text) <= budget:
             return text
     for kept in range(len(lines) - 1, 0, -1):
-        text = _framed(lines[:kept], f"{note} {len(lines) - kept} more are not named.")
+        text = _framed(lines[:kept], f"{note} {len(lines) - kept} more are not named.", base)
         if len(text) <= budget:
             return text
     return ""
 
 
-def _framed(lines: list[str], note: str) -> str:
-    return "\n".join(["<skills>", *lines, "</skills>", *([note] if note else [])])
+def _framed(lines: list[str], note: str, base: str) -> str:
+    head = f"<skills files={_quoted(f'{base}/NAME/{FILE}')}>" if base else "<skills>"
+    return "\n".join([head, *lines, "</skills>", *([note] if note else [])])
 
 
-def _entry(skill: Skill, longest: int) -> str:
+def _base(skills: Sequence[Skill]) -> str:
+    """The folder in which most of the skills lie, each in a folder of its name; empty when none does."""
+    ends = [(skill.location, f"/{skill.name}/{FILE}") for skill in skills]
+    folders = Counter(location.removesuffix(end) for location, end in ends if location.endswith(end))
+    return folders.most_common(1)[0][0] if folders else ""
+
+
+def _entry(skill: Skill, longest: int, base: str) -> str:
     about = skill.description if len(skill.description) <= longest else f"{skill.description[: longest - 1].rstrip()}…"
-    requires = f"<requires>{escape(', '.join(skill.missing))}</requires>" if skill.missing else ""
-    grant = f"<not-granted>{escape(skill.front.needs.told())}</not-granted>" if skill.ungranted else ""
-    return (
-        f'<skill available="{"false" if skill.missing else "true"}"><name>{escape(skill.name)}</name>'
-        f"<description>{escape(about)}</description>"
-        f"<location>{escape(skill.location)}</location>{requires}{grant}</skill>"
-    )
+    lacks = f" lacks={_quoted(', '.join(skill.missing))}" if skill.missing else ""
+    grant = f" not-granted={_quoted(skill.front.needs.told())}" if skill.ungranted else ""
+    return f"<skill{_named(skill, base)}{lacks}{grant}>{escape(about)}</skill>"
 
 
-def _name(skill: Skill) -> str:
-    return f"<skill><name>{escape(skill.name)}</name><location>{escape(skill.location)}</location></skill>"
+def _name(skill: Skill, base: str) -> str:
+    return f"<skill{_named(skill, base)}/>"
+
+
+def _named(skill: Skill, base: str) -> str:
+    elsewhere = skill.location != f"{base}/{skill.name}/{FILE}"
+    return f" name={_quoted(skill.name)}" + (f" file={_quoted(skill.location)}" if elsewhere else "")
+
+
+def _quoted(text: str) -> str:
+    return '"' + escape(text).replace('"', "&quot;") + '"'
 
 
 def escape(text: str) -> str:

@@ -6,7 +6,6 @@ Repair is limited to what has one meaning: `"5"` for a number, `"true"` for a fl
 from __future__ import annotations
 
 import json
-from inspect import Parameter
 from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeGuard, Union, get_args, get_origin, get_type_hints
 
@@ -40,14 +39,12 @@ def shorten(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
-def describe(kind: object, default: object = Parameter.empty, *, docs: bool) -> dict[str, object]:
-    """The JSON Schema of a parameter of type `kind`."""
+def describe(kind: object, *, docs: bool) -> dict[str, object]:
+    """The JSON Schema of a parameter of type `kind`. Defaults are not told: they would cost bytes in every request."""
     kind, note = _unpack(kind)
     schema = _schema(kind, docs=docs)
     if docs and note:
         schema["description"] = note
-    if docs and default not in (Parameter.empty, None, "", (), False):
-        schema["default"] = default
     return schema
 
 

@@ -124,7 +124,7 @@ class FunctionTool:
 
     @cached_property
     def _spec(self) -> ToolSpec:
-        properties = {p.name: describe(self._kinds[p.name], p.default, docs=not self._tiny) for p in self._parameters}
+        properties = {p.name: describe(self._kinds[p.name], docs=not self._tiny) for p in self._parameters}
         schema: dict[str, object] = {"type": "object", "properties": properties}
         required = [p.name for p in self._parameters if p.default is Parameter.empty]
         if required:

@@ -87,15 +87,15 @@ def make_exec(sandbox: Sandbox, settings: ExecSettings, *, processes: Processes 
     async def exec(
         context: ToolContext,
         command: str,
-        timeout: Annotated[int, "seconds"] = 120,
+        timeout: Annotated[int, "seconds, 120"] = 120,
         workdir: Annotated[str, "folder in the workspace"] = ".",
         place: Annotated[Literal["sandbox", "host"], "host: network and whole machine, asks the owner"] = "sandbox",
-        wait: Annotated[int, "seconds, then it goes on in the background"] = 10,
+        wait: Annotated[int, "seconds (10), then it goes on in the background"] = 10,
         input: Annotated[bool, "takes input from the tool process"] = False,
         pty: Annotated[bool, "in a terminal"] = False,
     ) -> ToolResult:
-        """Run a shell command (sh) in the workspace; no input, no network in the sandbox but to hosts the owner
-        allowed; long output is cut in the middle and kept whole in a file."""
+        """Run a shell command (sh) in the workspace, in the sandbox without network but to hosts the owner allowed;
+        long output is kept whole in a file."""
         job = _job(context, sandbox, settings, command=command, timeout=timeout, workdir=workdir, place=place)
         job = structs.replace(job, input="terminal" if pty else "pipe" if input else "none")
         patience = _patience(keeper, context, job, wait=wait)

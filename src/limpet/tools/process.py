@@ -57,8 +57,8 @@ def make_process(processes: Processes, *, networked: bool = False) -> FunctionTo
         id: Annotated[str, "such as p3"] = "",
         wait: Annotated[int, "seconds for new output"] = 5,
         text: Annotated[str, "write: a line of input"] = "",
-        keys: Annotated[list[str] | None, "write, after text: ctrl-c, up, tab, eof; without it enter"] = None,
-        offset: Annotated[int, "log: first line; 0 = the last ones"] = 0,
+        keys: Annotated[list[str] | None, "after text: ctrl-c, up, tab, eof; else enter"] = None,
+        offset: Annotated[int, "log: first line"] = 0,
         limit: Annotated[int, "log: lines"] = _LOG_LINES,
     ) -> ToolResult:
         """Commands that exec left running: list, poll (new output), log (lines of all output), write, kill."""

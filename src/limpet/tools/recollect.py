@@ -21,9 +21,9 @@ def recollection_tools(memory: MemorySearch) -> tuple[FunctionTool, ...]:
     @tool(effect="pure", brief="Search notes and past conversations.")
     async def memory_search(
         context: ToolContext,
-        query: Annotated[str, "a question or words; names, and days such as 'last Tuesday', count"],
+        query: Annotated[str, "a question or words; names and days count"],
         max_results: int = RESULTS,
-        min_score: Annotated[float, "0 to 1: share of the query that a result has to hold"] = MIN_SCORE,
+        min_score: Annotated[float, "0 to 1"] = MIN_SCORE,
     ) -> ToolResult:
         """Search your notes and earlier conversations. Look here before you answer about earlier work, decisions,
         dates, people, preferences or to-dos."""
@@ -35,7 +35,7 @@ def recollection_tools(memory: MemorySearch) -> tuple[FunctionTool, ...]:
     @tool(effect="pure", brief="Read lines of a memory file.")
     async def memory_get(
         context: ToolContext,
-        path: Annotated[str, "as memory_search names it, such as memory/2026-05-07.md"],
+        path: Annotated[str, "as memory_search names it"],
         from_line: int = 1,
         lines: int = LINES,
     ) -> ToolResult:
