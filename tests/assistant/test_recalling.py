@@ -16,7 +16,7 @@ from limpet.assistant.memory_scope import scope_of
 from limpet.assistant.recalling import Recalling, Recollection
 from limpet.assistant.services import Services
 from limpet.errors import ToolError
-from limpet.memory.library import Library
+from limpet.memory.library import Library, Patience
 from limpet.memory.search import Wanted
 from limpet.memory.shelf import Shelf
 from limpet.memory.sources import Talks
@@ -37,7 +37,9 @@ async def remembering(
     async with home(folder, model) as (services, _):
         talks = Talks(str(folder / "limpet.db"), "main", lambda at: datetime.fromtimestamp(at / 1000, UTC))
         library = Library(
-            Shelf(str(folder / "index"), str(folder), talks), today=lambda: datetime(2026, 5, 13, tzinfo=UTC).date()
+            Shelf(str(folder / "index"), str(folder), talks),
+            today=lambda: datetime(2026, 5, 13, tzinfo=UTC).date(),
+            patience=Patience(fresh=0),
         )
         memory = Recollection(
             library,

@@ -150,7 +150,7 @@ class Recollection:
 
     async def _found(self, text: str, key: str, known: Log, *, score: float, seconds: float = SECONDS) -> Found | None:
         """None when there is nothing to look for, or it takes too long."""
-        if not recall.is_worth(text):
+        if not recall.is_worth(text) or not (self._library.has_notes or self._store.read(sessions.several)):
             return None
         _, line = known.visible()
         upto = line[0].seq - 1 if line else 0

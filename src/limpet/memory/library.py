@@ -26,12 +26,14 @@ T = TypeVar("T")
 
 
 class Patience(Struct, frozen=True):
-    """Seconds: for the vector of a question, for those of a batch of passages, and until a failed embedder is asked
-    again; and how many passages are a batch."""
+    """Seconds: for the vector of a question, for those of a batch of passages, until a failed embedder is asked again,
+    and for which recall takes the index for up to date (looking at every file before each turn costs more); and how
+    many passages are a batch."""
 
     question: float = 2.5
     batch: float = 120.0
     rest: float = 60.0
+    fresh: float = 30.0
     size: int = 32
 
 
@@ -64,6 +66,11 @@ class Library:
         self._late: set[asyncio.Future[Found]] = set()
         self._rested_until = 0.0
 
+    @property
+    def has_notes(self) -> bool:
+        """Whether there is a memory file besides those that stand in the prompt."""
+        return self._shelf.has_notes()
+
     async def search(self, question: str, wanted: Wanted) -> Found:
         """What answers `question`, brought up to date before. Raises `StoreError`."""
         vector, degraded = await self._vector(question, self._patience.question)
@@ -81,7 +88,9 @@ class Library:
         vector = None
         if self._embedder is not None and self._embedder.is_ready:
             vector, _ = await self._vector(question, seconds / 2)
-        work = asyncio.ensure_future(self._run(lambda: self._find(question, wanted, vector)))
+        work = asyncio.ensure_future(
+            self._run(lambda: self._find(question, wanted, vector, within=self._patience.fresh))
+        )
         self._late.add(work)
         work.add_done_callback(self._done)
         done, _ = await asyncio.wait({work}, timeout=max(0.0, end - loop.time()))
@@ -128,8 +137,8 @@ class Library:
         if not work.cancelled() and (error := work.exception()):
             log.warning("recall: %s", error)
 
-    def _find(self, question: str, wanted: Wanted, vector: Sequence[float] | None) -> Found:
-        """On the thread."""
+    def _find(self, question: str, wanted: Wanted, vector: Sequence[float] | None, *, within: float = 0.0) -> Found:
+        """On the thread. What has changed `within` the last seconds may be missing."""
 
         def work(index: Index) -> list[Result]:
             near: Mapping[int, float] = {}
@@ -137,7 +146,7 @@ class Library:
                 near = vectors.cosines(index, self._embedder.name, vector)
             return find(index, question, wanted, today=self._today(), cosines=near)
 
-        results = self._shelf.run(work)
+        results = self._shelf.run(work, within=within)
         notices, self._shelf.notices = tuple(dict.fromkeys(self._shelf.notices)), []
         return Found(results, notices=notices)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
@@ -19,6 +20,7 @@ from limpet.errors import StoreError
 from limpet.memory import vectors
 from limpet.memory.generations import Generations
 from limpet.memory.index import Index
+from limpet.memory.scope import OWNERS
 from limpet.memory.sources import Talks, is_memory_file, read_file
 from limpet.memory.sync import forget, sweep, sync
 from limpet.memory.words import terms
@@ -57,6 +59,7 @@ class Shelf:
         self._index: Index | None = None
         self._number = -1
         self._stopped = False
+        self._synced = float("-inf")
         self.has_vectors = False
         self.notices: list[str] = []
 
@@ -68,16 +71,18 @@ class Shelf:
         self._drop()
         self._talks.close()
 
-    def run(self, work: Callable[[Index], T], *, fresh: bool = True) -> T:
-        """What `work` makes of the index, brought up to date before if it shall be `fresh`.
+    def run(self, work: Callable[[Index], T], *, fresh: bool = True, within: float = 0.0) -> T:
+        """What `work` makes of the index, brought up to date before if it shall be `fresh`, unless that was done
+        `within` so many seconds.
 
         A damaged index is made anew, once. Raises `StoreError` when even that does not help.
         """
         for attempt in range(3):
             try:
                 index = self._current()
-                if fresh:
+                if fresh and time.monotonic() >= self._synced + within:
                     self._sync(index)
+                    self._synced = time.monotonic()
                 return work(index)
             except (apsw.Error, OSError) as error:
                 log.warning("memory index: %s: %s", type(error).__name__, error)
@@ -85,6 +90,14 @@ class Shelf:
                     raise StoreError(f"The index of the memory failed: {error}.") from error
                 self._recover(error, attempt)
         raise AssertionError
+
+    def has_notes(self) -> bool:
+        """Whether there is anything in the folder of the memory."""
+        try:
+            with os.scandir(os.path.join(self._workspace, OWNERS.folder)) as listing:
+                return any(True for _ in listing)
+        except OSError:
+            return False
 
     def rebuild(self) -> None:
         """Make the index anew beside the old one, which answers until the new one has passed its test.
@@ -187,7 +200,7 @@ class Shelf:
         if self._index is not None:
             with suppress(apsw.Error):
                 self._index.close()
-        self._index, self._number = None, -1
+        self._index, self._number, self._synced = None, -1, float("-inf")
 
 
 def tested(index: Index) -> State:

@@ -215,3 +215,10 @@ def lost(lease: Lease) -> LeaseLostError:
 def read_anew(connection: Connection, session: str) -> None:
     """Entries of the session were changed by an erasure: who holds its log reads it from the beginning."""
     connection.execute("UPDATE sessions SET erasures = erasures + 1 WHERE id = ?", (session,))
+
+
+def several(connection: Connection) -> bool:
+    """Whether there is more than one session."""
+    return convert(
+        connection.execute("SELECT COUNT(*) FROM (SELECT 1 FROM sessions LIMIT 2)").fetchone(), tuple[int]
+    ) > (1,)
