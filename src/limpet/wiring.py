@@ -32,7 +32,7 @@ from limpet.cli.group import Invocation
 from limpet.config import schema
 from limpet.config.machine import start_warnings
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
-from limpet.config.secrets import SecretRedactor, known_secrets, resolve
+from limpet.config.secrets import SecretRedactor, known_secrets, resolve, store_fault
 from limpet.llm.configured import model_settings
 from limpet.llm.media.studio import Studio
 from limpet.memory.library import Library
@@ -295,7 +295,7 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
 def _prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
     """The home as it has to be, what is odd about it told; gives the workspace."""
     prepare_home(home)
-    for warning in start_warnings(home.root, os.environ):
+    for warning in filter(None, (*start_warnings(home.root, os.environ), store_fault(home.root))):
         emit(Notice(warning, level="warning"))
     workspace = find_workspace(settings.agent.workspace, home)
     seed_workspace(str(workspace), bootstrap=prepare_workspace(workspace))

@@ -195,3 +195,27 @@ def test_a_call_made_again_changes_nothing(tmp_path: Path) -> None:
             assert services.store.read(lambda connection: sessions.live(connection, KEY)) is None
 
     asyncio.run(main())
+
+
+def test_forgetting_leaves_what_only_mentions_the_same(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with memory(tmp_path) as (_, known):
+            await known.add("Has a cat")
+            await known.add("Mother has a caterpillar allergy, EpiPen in the kitchen")
+            await do(known, "forget", "Has a cat")
+            assert [one.text for one in known.book.entries()] == [
+                "Mother has a caterpillar allergy, EpiPen in the kitchen"
+            ]
+
+    asyncio.run(main())
+
+
+def test_words_that_are_an_id_and_an_entry_are_asked_about(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with memory(tmp_path) as (_, known):
+            added = await known.add("The bank box has number 560")
+            await known.add(f"{added.id} is what the dog is called")
+            with pytest.raises(InputError, match="2 entries are meant"):
+                await known.forget(added.id)
+
+    asyncio.run(main())

@@ -47,6 +47,8 @@ def test_untouched_chains_hold(tmp_path: Path) -> None:
     [
         "UPDATE audit SET subject = 'KEY9' WHERE id = 3",
         "UPDATE audit SET at = 7 WHERE id = 1",
+        "UPDATE audit SET seq = 'x', hash = 'zz' WHERE id = 4",
+        "UPDATE audit SET subject = x'00' WHERE id = 5",
         "UPDATE audit SET detail = 'x', hash = 'y' WHERE id = 2",
         "DELETE FROM audit WHERE id = 3",
         "DELETE FROM audit WHERE id = 1",

@@ -113,3 +113,10 @@ def test_an_interrupted_call_does_the_rest(space, done):
             (space / name).chmod(pristine[name][1])
     call(apply_patch, replace(tool_context(space), intent=intent), patch=ALL)
     assert contents(space) == wanted
+
+
+def test_a_path_cannot_be_a_file_and_a_folder(space):
+    text = patch("*** Add File: k", "+1", "*** Add File: k/b", "+1")
+    with pytest.raises(ToolError, match="a file and a folder"):
+        call(apply_patch, tool_context(space), patch=text)
+    assert not (space / "k").exists()

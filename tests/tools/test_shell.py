@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limpet.tools import shell
+from limpet.tools.danger import danger
 
 
 def commands(text: str) -> list[str]:
@@ -98,3 +102,28 @@ def test_quoted_words_are_one_command(words: list[str]) -> None:
     script = shell.read(" ".join(quoted))
     if not script.obstacle:
         assert [tuple(word.text for word in one) for one in script.commands] == [("x", *words)]
+
+
+def test_characters_far_up_after_a_brace_do_not_end_the_process() -> None:
+    """The grammar's scanner reads beyond a table for some of them, in some processes: so it is given letters."""
+    script = (
+        "from limpet.tools import shell; print([w.text for w in shell.read('a{1..\\U0010fff0 \\u4f60').commands[0]])"
+    )
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+        assert "\u4f60" in done.stdout
+
+
+def test_words_keep_their_characters() -> None:
+    script = shell.read('echo \u4f60\u597d "\u00e9 x" > \u00fc.txt')
+    assert [word.text for word in script.commands[0]] == ["echo", "\u4f60\u597d", "\u00e9 x"]
+    assert script.writes == ("\u00fc.txt",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["find " + "-exec find " * 40 + "ls", "sudo " * 900 + "rm -rf /", "\0" * 200_000, "a" * 200_000, "ls; " * 2_000],
+)
+def test_what_is_too_much_to_be_judged_says_so(text: str) -> None:
+    assert shell.read(text).obstacle == shell.TOO_MUCH
+    assert danger(text) == shell.TOO_MUCH

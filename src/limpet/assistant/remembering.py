@@ -133,7 +133,7 @@ class Remembering:
         known = named([*self.book.entries(), *self.book.waiting()], word)
         words = normal(self.one(word).text) if known else normal(word)
         same = [one for one in known if normal(one.text) == words]
-        files = self.book.erase(words) if words else []
+        files = self.book.saying(words) if words else []
         if not files:
             raise InputError(f"There is nothing about {word!r} in memory.", hint="/memory list shows what there is.")
         texts = list(dict.fromkeys([one.text for one in same] or [word.strip()]))
@@ -146,6 +146,7 @@ class Remembering:
             return erase.unquote(connection, texts, now=now)
 
         quoted = await self.services.store.write(work)
+        self.book.erase(words, files)
         await self.services.memory.forgotten(files)
         return Forgotten(tuple(texts), tuple(files), quoted)
 

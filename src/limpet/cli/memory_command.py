@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import click
 
@@ -12,9 +13,11 @@ from limpet.cli.group import WORDS, Invocation
 from limpet.cli.memory_index import INDEX_COMMANDS
 from limpet.cli.sessions_change import opened
 from limpet.cli.terminal import say
+from limpet.errors import InputError
 from limpet.memory.scope import MemoryScope
 
 EVERYTHING = 100_000
+SCOPE = re.compile(r"(?:people|groups)/[a-z0-9][a-z0-9_-]*")
 
 
 @click.group("memory", context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +25,9 @@ EVERYTHING = 100_000
 @click.pass_context
 def memory_group(context: click.Context, scope: str) -> None:
     """What is remembered: list, add, forget, edit, take back, confirm."""
-    context.meta["limpet.scope"] = scope.strip("/")
+    if scope and not SCOPE.fullmatch(scope):
+        raise InputError(f"{scope!r} is nobody's memory.", hint="It is people/ID or groups/ID, as below memory/.")
+    context.meta["limpet.scope"] = scope
 
 
 @memory_group.command("list")
@@ -56,7 +61,7 @@ def forget_command(context: click.Context, word: str) -> None:
 @click.pass_context
 def edit_command(context: click.Context, *, entry: str, text: str) -> None:
     """Put TEXT in the place of an entry."""
-    _say(context, "edit", f"{entry} {text}")
+    _say(context, "edit", text, entry=entry)
 
 
 @memory_group.command("undo")
@@ -106,8 +111,8 @@ def status_command(context: click.Context) -> None:
     _say(context, "status", "")
 
 
-def _say(context: click.Context, act: str, rest: str) -> None:
-    """Do `act` of `/memory` and print what came of it."""
+def _say(context: click.Context, act: str, rest: str, *, entry: str = "") -> None:
+    """Do `act` of `/memory`, with an `entry` on that one, and print what came of it."""
     invocation, scope = context.find_object(Invocation), MemoryScope(str(context.meta["limpet.scope"]))
     assert invocation is not None
 
@@ -118,7 +123,7 @@ def _say(context: click.Context, act: str, rest: str) -> None:
                 return commands_memory.listing(known, rest, limit=EVERYTHING)
             if act == "history":
                 return commands_memory.history(known, rest, limit=EVERYTHING)
-            return await commands_memory.said(known, act, rest)
+            return await commands_memory.said(known, act, f"{known.one(entry).id} {rest}" if entry else rest)
 
     say(asyncio.run(main()))
 

@@ -114,6 +114,17 @@ def known_secrets(table: Table, *, root: Path, environ: Mapping[str, str]) -> di
     return found
 
 
+def store_fault(root: Path) -> str:
+    """Why the secrets of the store cannot be known, and so are not kept out of what leaves; empty when they can."""
+    if not (root / STORE).exists():
+        return ""
+    try:
+        _vault(root).known()
+    except ConfigError as error:
+        return f"The stored secrets cannot be read, so they are not hidden from models and logs. {error.present()}"
+    return ""
+
+
 def stored_secrets(root: Path) -> dict[str, str]:
     """All secrets of the store; none where it cannot be read, which whoever needs one of them is told."""
     if not (root / STORE).exists():

@@ -13,6 +13,8 @@ from limpet.memory.entries import Remembered, entries_of, lines_of, marked, norm
 from limpet.memory.scope import MemoryScope
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\.md")
+MOSTLY = 0.5
+"""Share of a text that words have to be for it to be forgotten with them."""
 LONGEST = 2_000
 """Characters of one entry."""
 LISTED = 5
@@ -101,10 +103,15 @@ class Book:
                 hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), tuple(old[max(0, a - 2) : a])))
         return hunks[::-1]
 
-    def erase(self, words: str) -> list[str]:
-        """Take every entry or paragraph that says `words` (normalised) out of all files; the files it stood in.
+    def saying(self, words: str) -> list[str]:
+        """The files in which an entry or paragraph says `words` (normalised)."""
+        every = dict.fromkeys(self.everything())
+        return [file for file in every if any(says(one.text, words) for one in entries_of(self.read(file), file))]
 
-        Raises `WorkspaceError` when one cannot be written.
+    def erase(self, words: str, files: Sequence[str]) -> None:
+        """Take every entry or paragraph that says `words` (normalised) out of `files`, as many as can be.
+
+        Raises `WorkspaceError` that names those which cannot be written.
         """
 
         def edit(text: str) -> str:
@@ -115,7 +122,14 @@ class Book:
                     text = put(text, Hunk("", tuple(lines[one.start : one.end]), anchor=above))
             return text
 
-        return [file for file in dict.fromkeys(self.everything()) if rewrite(self.workspace, file, edit)]
+        failed: list[str] = []
+        for file in files:
+            try:
+                rewrite(self.workspace, file, edit)
+            except WorkspaceError as error:
+                failed.append(error.present())
+        if failed:
+            raise WorkspaceError("Not all of it is forgotten.\n" + "\n".join(failed), hint="Then forget it again.")
 
     def could_go(self, limit: int) -> tuple[int, list[Remembered]]:
         """The characters of what lasts, and when they are over `limit` what could go: the oldest, longest first."""
@@ -155,10 +169,12 @@ class Book:
 
 
 def says(text: str, words: str) -> bool:
-    """Whether a text is, or holds, normalised `words`; two of them alone are no proof that it is about the same."""
+    """Whether a text says normalised `words` and little else: what only mentions them among other things does not."""
     there = normal(text)
-    long = len(words.split()) > 2 or len(words) >= 20
-    return there == words or (long and words in there)
+    if there == words:
+        return True
+    about = len(words) >= MOSTLY * len(there)
+    return about and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", there) is not None
 
 
 def checked(text: str) -> str:

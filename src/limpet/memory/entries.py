@@ -129,7 +129,7 @@ def named(entries: Iterable[Remembered], word: str) -> list[Remembered]:
         return []
     exact = [one for one in known if normal(one.text) == wanted]
     ids = [one for one in known if len(wanted) >= 3 and one.id.startswith(wanted)]
-    return exact or ids or [one for one in known if wanted in normal(one.text)]
+    return exact or list(dict.fromkeys([*ids, *(one for one in known if wanted in normal(one.text))]))
 
 
 def lost(before: str, after: str) -> list[Remembered]:

@@ -84,13 +84,15 @@ def files_of(folder: str) -> dict[str, str]:
         folders.sort()
         for name in sorted((*names, *(one for one in folders if os.path.islink(os.path.join(place, one))))):
             path = os.path.join(place, name)
-            found[os.path.relpath(path, folder)] = _mark(path)
+            found[os.path.relpath(path, folder).encode("utf-8", "backslashreplace").decode()] = _mark(path)
     return found
 
 
 def digest_of(files: Mapping[str, str]) -> str:
     """One SHA-256 over all files."""
-    return hashlib.sha256("".join(f"{name}\0{files[name]}\n" for name in sorted(files)).encode()).hexdigest()
+    return hashlib.sha256(
+        "".join(f"{name}\0{files[name]}\n" for name in sorted(files)).encode("utf-8", "replace")
+    ).hexdigest()
 
 
 def drift(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -94,7 +94,7 @@ class SkillTool:
             raise ToolError(f"{self._file.run[0]!r} is no file of the skill {self._skill.name}")
         lead = [] if os.access(script, os.X_OK) else [_INTERPRETERS.get(os.path.splitext(script)[1], "sh")]
         workspace = os.path.realpath(context.workspace)
-        state = os.path.join(workspace, ".limpet")
+        hidden = (".limpet", *context.veil.hidden)
         return Job(
             command=shlex.join([*lead, script, *self._file.run[1:]]),
             workspace=workspace,
@@ -102,7 +102,7 @@ class SkillTool:
             env={"PATH": search_path(), "HOME": workspace, "LANG": "C.UTF-8", "SKILL_DIR": folder},
             timeout=self._file.timeout,
             limits=self._runner.limits,
-            hidden=(state,),
+            hidden=tuple(os.path.join(workspace, one) for one in hidden),
             readonly=(*self._runner.protected(workspace), *self._runner.shown()),
             input="pipe",
             network=self._runner.network,

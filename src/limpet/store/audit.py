@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from msgspec import Struct, convert
+from msgspec import Struct, ValidationError, convert
 
-from limpet.store.sql import Connection
+from limpet.store.sql import Connection, Value
 
 Act = Literal[
     "approval.decided",
@@ -70,7 +70,10 @@ def rows(connection: Connection, *, last: int = 0) -> Iterator[Row]:
     """All rows, or the `last` ones, oldest first."""
     inner = f"SELECT {_COLUMNS} FROM audit ORDER BY id DESC LIMIT ?"
     for row in connection.execute(f"SELECT * FROM ({inner}) ORDER BY id", (last or -1,)):
-        yield convert(row, Row)
+        try:
+            yield convert(row, Row)
+        except ValidationError:  # somebody has put another kind of value there: its hash tells
+            yield _foreign(row)
 
 
 def faults(connection: Connection) -> list[str]:
@@ -102,6 +105,16 @@ def head(connection: Connection) -> Row | None:
 def _newest(connection: Connection, condition: str = "", *values: str) -> Row | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM audit {condition} ORDER BY id DESC LIMIT 1", values).fetchone()
     return convert(row, Row) if row else None
+
+
+def _foreign(values: Sequence[Value]) -> Row:
+    number, chain, seq, at, *texts = values
+    act, subject, detail, before, digest = map(str, texts)
+    return Row(_number(number), str(chain), _number(seq), _number(at), act, subject, detail, before, digest)
+
+
+def _number(value: Value) -> int:
+    return value if isinstance(value, int) else -1
 
 
 def _hash(row: Row) -> str:

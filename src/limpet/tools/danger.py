@@ -70,7 +70,7 @@ def danger(command: str) -> str:
 
 def _danger(text: str, *, depth: int) -> str:
     script = shell.read(text)
-    if script.obstacle == shell.NO_GRAMMAR:
+    if script.obstacle in (shell.NO_GRAMMAR, shell.TOO_MUCH):
         return script.obstacle
     commands = [[word.text for word in words] for words in script.commands]
     if script.obstacle == shell.UNREADABLE:

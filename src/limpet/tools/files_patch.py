@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 from msgspec import Struct, structs
@@ -70,6 +71,10 @@ def _ordered(planned: list[_Planned]) -> list[_Step]:
     for path in paths:
         if paths.count(path) > 1:
             raise ToolError(f"{path} is changed twice by the patch; nothing was changed")
+    written = [step.spot.path for step in steps if step.data is not None]
+    for path in written:
+        if any(other.startswith(f"{path}{os.sep}") for other in written):
+            raise ToolError(f"{path} would be a file and a folder; nothing was changed")
     return [step for step in steps if step.data is not None] + [step for step in steps if step.data is None]
 
 

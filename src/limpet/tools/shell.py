@@ -20,8 +20,11 @@ if TYPE_CHECKING:
 UNREADABLE = "it cannot be read as a shell script"
 NO_GRAMMAR = "commands cannot be analysed here: the packages tree-sitter and tree-sitter-bash are missing"
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
-_DEEPEST = 5
-"""Scripts in scripts."""
+TOO_MUCH = "it is too long, or nested too deeply, to be judged"
+_DEEPEST, _INNER, _MOST = 5, 40, 500
+"""Scripts in scripts, commands that run commands, and commands in all."""
+_LONGEST = 100_000
+"""Characters of a script that is read."""
 
 
 class Word(Struct, frozen=True):
@@ -48,6 +51,8 @@ def read(text: str) -> Script:
     parser = _parser()
     if parser is None:
         return Script(obstacle=NO_GRAMMAR)
+    if len(text) > _LONGEST or "\0" in text:
+        return Script(obstacle=TOO_MUCH)
     reading = _Reading(parser)
     reading.take(text, depth=0)
     return Script(
@@ -105,6 +110,8 @@ class _Reading:
         self.assigned: list[str] = []
         self.inputs: list[str] = []
         self.obstacle = ""
+        self._source = b""
+        self._nested = 0
 
     def take(self, text: str, *, depth: int) -> None:
         if depth > _DEEPEST:
@@ -112,37 +119,43 @@ class _Reading:
             return
         if re.search(_STRANGE_SPACE, text) or re.search(_GLUED, text):
             self._object("it is laid out in a way that shells read differently")
-        root = self._parser.parse(text.encode("utf-8", "replace")).root_node
+        outer, self._source = self._source, text.encode("utf-8", "replace")
+        # The grammar's scanner looks up code points in a table of bytes and reads far beyond it: it is given letters.
+        root = self._parser.parse(re.sub(rb"[\x80-\xff]", b"x", self._source)).root_node
         if root.has_error:
             self._object(UNREADABLE)
         for node in _walk(root):
             self._node(node, depth)
+        self._source = outer
 
     def _object(self, why: str) -> None:
-        self.obstacle = self.obstacle or why
+        self.obstacle = why if why == TOO_MUCH else self.obstacle or why
+
+    def _text(self, node: Node) -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def _node(self, node: Node, depth: int) -> None:
         kind = node.type
         if kind in _OBSTACLES:
             self._object(_OBSTACLES[kind])
-        elif kind == "expansion" and not re.fullmatch(_PLAIN_EXPANSION, _text(node)):
+        elif kind == "expansion" and not re.fullmatch(_PLAIN_EXPANSION, self._text(node)):
             self._object("it computes a word")
         elif kind in ("command", "declaration_command", "unset_command", "test_command"):
             self._command(node, depth)
         elif kind == "file_redirect":
             self._redirect(node)
         elif kind == "variable_assignment":
-            self.assigned.append(_text(node).partition("=")[2])
+            self.assigned.append(self._text(node).partition("=")[2])
         elif kind in ("heredoc_body", "herestring_redirect"):
-            self.inputs.append(_text(node).removeprefix("<<<").strip().strip("'\""))
+            self.inputs.append(self._text(node).removeprefix("<<<").strip().strip("'\""))
 
     def _command(self, node: Node, depth: int) -> None:
         words: list[Word] = []
         for child in node.children:
             if child.type == "command_name":
-                words += [_word(part) for part in child.children]
+                words += [self._word(part) for part in child.children]
             elif child.type not in ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect"):
-                words.append(_word(child))
+                words.append(self._word(child))
         if words:
             self._expand(words, depth)
 
@@ -150,7 +163,7 @@ class _Reading:
         operator = next((child.type for child in node.children if not child.is_named), "")
         if not node.children[-1].is_named:  # `>&-` closes
             return
-        target = _word(node.children[-1])
+        target = self._word(node.children[-1])
         if operator in _READING:
             self.reads.append(target.text)
         elif not (operator == ">&" and (target.text.isdecimal() or target.text == "-")):
@@ -158,7 +171,15 @@ class _Reading:
 
     def _expand(self, words: Sequence[Word], depth: int) -> None:
         """The command itself, and what it runs."""
+        if len(self.commands) >= _MOST or self._nested >= _INNER:
+            self._object(TOO_MUCH)
+            return
         self.commands.append(tuple(words))
+        self._nested += 1
+        self._inner(words, depth)
+        self._nested -= 1
+
+    def _inner(self, words: Sequence[Word], depth: int) -> None:
         if not words[0].literal:
             self._object("which command it runs is known only when it runs")
             return
@@ -172,6 +193,26 @@ class _Reading:
                 self._expand(inner, depth)
         elif name in _RUNNERS:
             self._runner(name, words[1:], depth)
+
+    def _word(self, node: Node) -> Word:
+        text = self._text(node)
+        match node.type:
+            case "word" | "number" | "variable_name" | "test_operator":
+                return Word(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL), not re.search(_GLOB, text))
+            case "raw_string":
+                return Word(text[1:-1])
+            case "string":
+                plain = all(child.type in ('"', "string_content") for child in node.children)
+                return Word(re.sub(r'\\([\\"$`\n])', r"\1", text[1:-1]), plain)
+            case "ansi_c_string":
+                return Word(text[2:-1], literal=False)
+            case "concatenation":
+                parts = [self._word(child) for child in node.children]
+                return Word("".join(part.text for part in parts), all(part.literal for part in parts))
+            case _ if node.is_named:
+                return Word(text, literal=False)
+            case _:
+                return Word(text)
 
     def _shell(self, words: Sequence[Word], depth: int) -> None:
         for place, word in enumerate(words[1:-1], 1):
@@ -263,28 +304,3 @@ def _walk(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack += reversed(node.children)
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def _word(node: Node) -> Word:
-    text = _text(node)
-    match node.type:
-        case "word" | "number" | "variable_name" | "test_operator":
-            return Word(re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL), not re.search(_GLOB, text))
-        case "raw_string":
-            return Word(text[1:-1])
-        case "string":
-            plain = all(child.type in ('"', "string_content") for child in node.children)
-            return Word(re.sub(r'\\([\\"$`\n])', r"\1", text[1:-1]), plain)
-        case "ansi_c_string":
-            return Word(text[2:-1], literal=False)
-        case "concatenation":
-            parts = [_word(child) for child in node.children]
-            return Word("".join(part.text for part in parts), all(part.literal for part in parts))
-        case _ if node.is_named:
-            return Word(text, literal=False)
-        case _:
-            return Word(text)
