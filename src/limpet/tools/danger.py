@@ -14,7 +14,7 @@ from limpet.tools import shell
 from limpet.tools.shell import Script, Word
 
 _ROUGHLY = r"\|\|?|&&?|;|\n|\$\(|`|[(){}]"
-_BOMB = r"([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1"
+_BOMB = r"(?<![\w:.-])([\w:.-]+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1"
 _DEVICE = r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|dm-|md|loop)\w*"
 _REBUILT = frozenset(
     {
@@ -61,6 +61,8 @@ def secret_file(path: str) -> str:
 
 def danger(command: str) -> str:
     """Why the owner is asked before `command` runs; empty when there is no such reason."""
+    if len(command) > shell.LONGEST or "\0" in command:
+        return shell.TOO_MUCH
     if re.search(_BOMB, command):
         return "a fork bomb"
     # A word may be broken over two lines.

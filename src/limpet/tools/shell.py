@@ -23,7 +23,7 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 TOO_MUCH = "it is too long, or nested too deeply, to be judged"
 _DEEPEST, _INNER, _MOST = 5, 40, 500
 """Scripts in scripts, commands that run commands, and commands in all."""
-_LONGEST = 100_000
+LONGEST = 50_000
 """Characters of a script that is read."""
 
 
@@ -51,7 +51,7 @@ def read(text: str) -> Script:
     parser = _parser()
     if parser is None:
         return Script(obstacle=NO_GRAMMAR)
-    if len(text) > _LONGEST or "\0" in text:
+    if len(text) > LONGEST or "\0" in text:
         return Script(obstacle=TOO_MUCH)
     reading = _Reading(parser)
     reading.take(text, depth=0)
