@@ -20,6 +20,7 @@ from limpet.memory.library import Library, Patience
 from limpet.memory.search import Wanted
 from limpet.memory.shelf import Shelf
 from limpet.memory.sources import Talks
+from limpet.session import erase
 from limpet.store import entries, sessions
 from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.tools.recollect import recollection_tools
@@ -205,3 +206,19 @@ def test_a_group_reads_no_file_of_the_owner(tmp_path: Path) -> None:
 
 def _text(block: object) -> str:
     return block.text if isinstance(block, Text) else ""
+
+
+def test_what_is_forgotten_goes_from_what_was_recalled(tmp_path: Path) -> None:
+    note(tmp_path)
+
+    async def main() -> None:
+        async with remembering(tmp_path, ScriptedModel(["Quandt.", "yes"])) as (services, _):
+            await Conversation(services, KEY).send(said("Who is my dentist?"))
+            count = await services.store.write(lambda c: erase.unquote(c, ["Dr. Quandt"], now=1))
+            assert count == 1
+            (left,) = runtimes(services)
+            assert "Quandt" not in left
+            await Conversation(services, KEY).send(said("Go on"))
+            assert len(runtimes(services)) == 2
+
+    asyncio.run(main())

@@ -219,3 +219,17 @@ def test_words_that_are_an_id_and_an_entry_are_asked_about(tmp_path: Path) -> No
                 await known.forget(added.id)
 
     asyncio.run(main())
+
+
+def test_an_entry_of_several_lines_is_forgotten_in_what_is_kept_for_undo(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with memory(tmp_path) as (services, known):
+            (tmp_path / "MEMORY.md").write_text("- Bank details:\n  IBAN XQ99-4711\n  hint gryphon\n")
+            await known.add("Something else")
+            await known.forget("gryphon")
+            rows = services.store.read(lambda connection: list(connection.execute("SELECT hunks FROM memory_changes")))
+            assert "gryphon" not in str(rows)
+            assert "Something else" in (tmp_path / "MEMORY.md").read_text()
+            assert "gryphon" not in (tmp_path / "MEMORY.md").read_text()
+
+    asyncio.run(main())

@@ -86,3 +86,10 @@ def test_one_of_several_may_go_but_never_more_than_a_quarter() -> None:
         False,
         True,
     ]
+
+
+def test_a_fence_that_nothing_closes_takes_no_other_entries_along() -> None:
+    text = "- one\n- two\n```\ncode\n\n- three\n\n- four\n"
+    assert [one.text for one in entries_of(text, "x")][-2:] == ["three", "four"]
+    closed = "- one\n```\n- no entry\n```\n- two\n"
+    assert "two" in [one.text for one in entries_of(closed, "x")]

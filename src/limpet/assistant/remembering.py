@@ -137,10 +137,11 @@ class Remembering:
         if not files:
             raise InputError(f"There is nothing about {word!r} in memory.", hint="/memory list shows what there is.")
         texts = list(dict.fromkeys([one.text for one in same] or [word.strip()]))
+        lines = {normal(line) for text in texts if "\n" in text for line in text.splitlines()}
         now = self.services.clock.now()
 
         def work(connection: Connection) -> int:
-            changes.forget(connection, self.scope.name, lambda line: says(line, words))
+            changes.forget(connection, self.scope.name, lambda line: says(line, words) or normal(line) in lines)
             name = same[0].id if same else hashlib.sha256(words.encode()).hexdigest()[:ID]
             audit.append(connection, "memory.forgotten", name, detail=f"in {len(files)} files", now=now)
             return erase.unquote(connection, texts, now=now)
@@ -148,6 +149,7 @@ class Remembering:
         quoted = await self.services.store.write(work)
         self.book.erase(words, files)
         await self.services.memory.forgotten(files)
+        await self.services.store.scrub()
         return Forgotten(tuple(texts), tuple(files), quoted)
 
 

@@ -107,6 +107,7 @@ def _trust(word: str) -> Trust:
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Runs of lines that belong together: a heading, a list item with what is indented below it, a paragraph."""
     start, fenced = -1, False
+    last = max((number for number, line in enumerate(lines) if line.strip().startswith("```")), default=-1)
     for number, line in enumerate(lines):
         bare = line.strip()
         alone = bare.startswith("#") or _ITEM.match(line)
@@ -114,7 +115,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield start, number
             start = -1
         if bare.startswith("```"):
-            fenced = not fenced
+            fenced = not fenced and number < last  # a fence that nothing closes is a line like others
         if start < 0 and bare:
             start = number
     if start >= 0:

@@ -73,18 +73,20 @@ def erase(
 
 
 def unquote(connection: Connection, texts: Sequence[str], *, now: int) -> int:
-    """Take lines that the owner wants forgotten out of prompts, notes on files and flushes; in how many they stood.
+    """Take lines that the owner wants forgotten out of prompts, notes on files, flushes and what was recalled beside
+    messages; in how many they stood.
 
     A prompt that quoted one is made anew with the next message.
     """
     touched: set[str] = set()
     count = 0
-    for kind in ("prompt", "note", "flush"):
+    for kind in ("prompt", "note", "flush", "user"):
         for one in entries.of_kind(connection, kind):
             rest = _unquoted(one.payload, texts)
             if rest is not None and not one.erased:
                 removal.bury(connection, one, rest, now=now, why="forgotten by the owner")
-                search.drop(connection, one.session, seq=one.seq)
+                if kind != "user":
+                    search.drop(connection, one.session, seq=one.seq)
                 touched.add(one.session)
                 count += 1
     for name in touched:
@@ -94,14 +96,22 @@ def unquote(connection: Connection, texts: Sequence[str], *, now: int) -> int:
 
 def _unquoted(payload: Payload | Opaque, texts: Sequence[str]) -> Payload | Opaque | None:
     """What is left of a payload that quotes one of `texts`; None when it does not."""
+    flat = [" ".join(text.split()) for text in texts]
+
+    def quotes(said: str) -> bool:
+        return any(text in " ".join(said.split()) for text in flat)
+
     match payload:
-        case PromptEntry() if any(text in payload.system for text in texts):
+        case PromptEntry() if quotes(payload.system):
             return hollow(payload)
-        case Note(text=said) if any(text in said for text in texts):
+        case Note(text=said) if quotes(said):
             return hollow(payload)
         case Flush(lines=lines):
-            left = tuple(line for line in lines if not any(text in line for text in texts))
+            left = tuple(line for line in lines if not quotes(line))
             return structs.replace(payload, lines=left) if left != lines else None
+        case UserEntry(message=message) if quotes(message.runtime):
+            kept = "\n".join(line for line in message.runtime.split("\n") if not quotes(line))
+            return structs.replace(payload, message=structs.replace(message, runtime="" if quotes(kept) else kept))
         case _:
             return None
 
