@@ -15,7 +15,7 @@ from limpet.errors import InputError, NetworkRefusedError
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
 from limpet.skills.install import Candidate, difference, fetched, install, release, remove
-from limpet.skills.records import load
+from limpet.skills.records import NAME, load
 from limpet.skills.sources import Source, fetch, parse
 from limpet.testing.fakes.registry import FakeRegistry
 from tests.skills.folders import room, shelf, skill
@@ -89,6 +89,15 @@ def test_what_is_dangerous_waits_for_the_owner(tmp_path: Path) -> None:
     assert [one.name for one in shelf(tmp_path).offered] == ["tea"]
     remove(tmp_path / "home", "tea")
     assert shelf(tmp_path).found.skills == ()
+
+
+def test_without_its_record_a_dangerous_skill_stays_back(tmp_path: Path) -> None:
+    take(tmp_path, str(skill(tmp_path / "from", "tea", BAD)))
+    take(tmp_path, str(skill(tmp_path / "from", "mate")))
+    (tmp_path / "home" / NAME).unlink()
+    one = shelf(tmp_path)
+    assert [skill.name for skill in one.offered] == ["mate"]
+    assert "no record of its installation" in one.warnings()[0]
 
 
 def test_a_skill_of_the_owner_is_never_replaced(tmp_path: Path) -> None:

@@ -18,9 +18,11 @@ from limpet.skills.discovery import Found, Place, discover, is_below
 from limpet.skills.fronts import Fronts
 from limpet.skills.gates import Situation, missing
 from limpet.skills.records import Granted, Records, digest_of, drift, files_of, load
+from limpet.skills.scan import scan
 from limpet.skills.skill import Needs, Skill
 
 CACHE = "skills-read.json"
+UNRECORDED = "Look at it; then move it to the skills of the workspace, or install it from another folder"
 _LATIN = re.compile(r"[\w-]+", re.ASCII)
 
 
@@ -151,12 +153,15 @@ def is_same(skill: Skill, grant: Granted) -> bool:
 
 
 def _held(found: Found, records: Records) -> dict[str, str]:
-    """Installed skills in quarantine, or whose files are not those that were installed."""
+    """Installed skills in quarantine, or whose files are not those that were installed; and of those in the home that
+    nobody has installed, or whose record is gone, the dangerous ones."""
     folders = {os.path.realpath(one.folder): one for one in records.installed.values()}
     held: dict[str, str] = {}
     for skill in found.skills:
         known = folders.get(skill.folder)
         if known is None:
+            if skill.origin == "home" and (worst := next((f for f in scan(skill.folder) if f.level == "danger"), None)):
+                held[skill.name] = f"there is no record of its installation, and {worst}. {UNRECORDED}"
             continue
         if known.quarantine:
             held[skill.name] = f"in quarantine: {known.quarantine}. See: limpet skills info {skill.name}"
