@@ -30,6 +30,11 @@ LimpetError
 │   ├── StoreFullError        no space left
 │   ├── StoreNewerError       the database was written by a newer Limpet
 │   └── CommitUnknownError    an I/O error at COMMIT and the outcome could not be read back
+├── ChannelError              a chat platform: try again, as the class says
+│   ├── NotReadyError         no connection yet: wait for it, this was no attempt
+│   ├── NotAcceptedError      … it certainly did not arrive: again, not before `retry_after` seconds
+│   ├── RefusedError          … it never will (chat gone, token wrong): tell the owner
+│   └── UnsureError           … it may have arrived: never blindly send it again
 ├── LeaseError                stop: the session belongs to somebody else now
 │   ├── LeaseHeldError        … a living process has it: hand it your message instead
 │   └── LeaseLostError        … our epoch is over: nothing of ours is written any more
@@ -211,6 +216,28 @@ class StoreNewerError(StoreError):
 
 
 class CommitUnknownError(StoreError):
+    pass
+
+
+class ChannelError(LimpetError):
+    """A chat platform failed."""
+
+
+class NotReadyError(ChannelError):
+    pass
+
+
+class NotAcceptedError(ChannelError):
+    def __init__(self, message: str, *, retry_after: float = 0.0, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.retry_after = retry_after
+
+
+class RefusedError(ChannelError):
+    pass
+
+
+class UnsureError(ChannelError):
     pass
 
 

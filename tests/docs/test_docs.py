@@ -6,6 +6,7 @@ import importlib
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from limpet import errors
 from limpet.app import COMMANDS
 from limpet.config import check
+from limpet.config.channels import ChannelSettings, ChannelsSettings
 from limpet.config.schema import (
     EgressSecret,
     EgressSettings,
@@ -89,7 +91,8 @@ def test_make_targets_exist(page: Path) -> None:
 def test_every_setting_is_documented_with_its_default() -> None:
     rows = re.findall(r"^\| `([^`]+)` \| `([^`]*)` \|", (ROOT / "docs/config.md").read_text("utf-8"), re.MULTILINE)
     defaults = {name: value for name, value in rows if name != "env:NAME"}
-    assert list(defaults) == [name for name, _ in check.known_keys(Settings, "")]
+    names = [name for name, _ in check.known_keys(Settings, "")]
+    assert list(defaults) == [name for name in names if not name.startswith("channels.")]
     models = ModelsSettings(catalog={"<name>": FactSettings()})
     servers = McpSettings(servers={"<name>": ServerSettings()})
     egress = EgressSettings(secrets={"<name>": EgressSecret()})
@@ -100,12 +103,32 @@ def test_every_setting_is_documented_with_its_default() -> None:
     table = msgspec.to_builtins(full)
     assert isinstance(table, dict)
     table["sessions"]["reset_by_kind"] = {"<name>": msgspec.to_builtins(ResetSettings())}
+    del table["channels"]  # each kind has a page of its own
     assert is_table(table)
     real = {".".join(key): msgspec.json.encode(value).decode() for key, value in leaves(table)}
     tables = ("providers.<name>.headers", "models.aliases", "sessions.links", "memory.bound")
     tables += ("policy.agents", "policy.channels", "policy.senders")
     tables += ("mcp.servers.<name>.env", "mcp.servers.<name>.headers", "tools.exec.secrets")
     assert {**real, **dict.fromkeys(tables, "{}")} == defaults
+
+
+def test_every_setting_of_a_channel_is_documented_with_its_default() -> None:
+    common = settings_on("docs/channels/README.md")
+    assert common == defaults_of(ChannelSettings)
+    for field in msgspec.structs.fields(ChannelsSettings):
+        kind = get_args(field.type)[1]
+        own = {name: value for name, value in defaults_of(kind).items() if name not in common}
+        assert settings_on(f"docs/channels/{field.encode_name}.md") == own
+
+
+def settings_on(page: str) -> dict[str, str]:
+    return dict(re.findall(r"^\| `([^`]+)` \| `([^`]*)` \|", (ROOT / page).read_text("utf-8"), re.MULTILINE))
+
+
+def defaults_of(kind: type[msgspec.Struct]) -> dict[str, str]:
+    table = msgspec.to_builtins(kind())
+    assert isinstance(table, dict)
+    return {str(name): msgspec.json.encode(value).decode() for name, value in table.items()}
 
 
 def test_exit_codes_are_those_of_the_code() -> None:

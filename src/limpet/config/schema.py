@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from limpet.config.channels import ChannelsSettings, GatewaySettings
+
 CURRENT_VERSION = 1
 
 Count = Annotated[int, Meta(ge=1)]
@@ -465,6 +467,8 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    gateway: GatewaySettings = GatewaySettings()
+    channels: ChannelsSettings = ChannelsSettings()
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
     skills: SkillsSettings = SkillsSettings()
@@ -477,5 +481,4 @@ class Settings(Struct, frozen=True):
     sessions: SessionsSettings = SessionsSettings()
     memory: MemorySettings = MemorySettings()
     context: ContextSettings = ContextSettings()
-    memory: MemorySettings = MemorySettings()
     llm: LlmSettings = LlmSettings()

@@ -32,8 +32,28 @@ class Address(Struct, frozen=True, omit_defaults=True):
     thread: str = ""
 
 
+class Attachment(Struct, frozen=True, omit_defaults=True):
+    """A file by reference: `blob` is the SHA-256 (hex) of its bytes in the blob store."""
+
+    blob: str
+    name: str
+    mime: str = "application/octet-stream"
+    size: int = 0
+
+
+class Choice(Struct, frozen=True):
+    """A button: `label` is what it shows, `says` what pressing it says for the person (up to 64 bytes)."""
+
+    label: str
+    says: str
+
+
 class Inbound(Struct, frozen=True, omit_defaults=True):
-    """One inbound event. `event` is the platform's id of it, unique per (channel, account)."""
+    """One inbound event. `event` is the platform's id of it, unique per (channel, account).
+
+    `message` is the platform's id of the message, `name` how the sender calls himself, `group` the name of the group
+    it was said in (empty: between two).
+    """
 
     address: Address
     event: str
@@ -41,6 +61,9 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     sender: str = ""
     trust: Trust = "owner"
     images: tuple[Image, ...] = ()
+    message: str = ""
+    name: str = ""
+    group: str = ""
 
 
 class Post(Struct, frozen=True):

@@ -1,0 +1,24 @@
+"""The kinds of channels: where the code of each is. Settings of a kind stand under `channels.KIND`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from limpet.types.ports import Clock
+
+KINDS: Mapping[str, str] = MappingProxyType({})
+"""Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a channel is made with. `secret` gives the value of a setting that may be a reference to a secret.
+
+    `folder` is where it may keep files between runs (absolute, made when used; mode 700).
+    """
+
+    clock: Clock
+    folder: str
+    secret: Callable[[str], str]
