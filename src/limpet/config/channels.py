@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from limpet.types.envelope import QueueMode
+
 Count = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(gt=0)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 
 DirectPolicy = Literal["pairing", "allowlist", "open", "disabled"]
-QueueMode = Literal["steer", "followup", "collect", "interrupt"]
 Progress = Literal["off", "brief", "full"]
 
 
@@ -40,7 +41,7 @@ class ChannelSettings(Struct, frozen=True):
     live: bool = True
     progress: Progress = "off"
     reactions: bool = True
-    queue: Literal["", "steer", "followup", "collect", "interrupt"] = ""
+    queue: QueueMode | Literal[""] = ""
     per_minute: Count = 30
 
 

@@ -23,6 +23,8 @@ Act = Literal[
     "content.removed",
     "mcp.changed",
     "memory.forgotten",
+    "peer.approved",
+    "peer.revoked",
     "plugin.changed",
     "secret.changed",
     "skill.changed",

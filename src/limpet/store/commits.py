@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.store import approvals, entries, inbox, outbox, processes, sessions, turns, usage
 from limpet.store.outbox import Part
@@ -29,10 +29,27 @@ from limpet.types.entry import (
     UndoPoint,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Post, Trust
+from limpet.types.envelope import InboxRow, Post, QueueMode, Trust
+
+SHORT = 160
+"""Characters that are left of a message that is shortened."""
+SHORTENED = "[{count} messages waited at once. Of the oldest {short} I have read the first {length} characters each.]"
 
 Render = Callable[[InboxRow], UserEntry | None]
 """Makes the user entry of an event; None when it is not for the model (a command), which ends the taking."""
+
+
+class Queueing(Struct, frozen=True):
+    """What becomes of events that come while a turn runs. A turn takes them once there were none for `debounce` ms; of
+    more than `most` at once the oldest are shortened.
+    """
+
+    mode: QueueMode = "steer"
+    debounce: int = 0
+    most: int = 20
+
+
+STEERING = Queueing()
 
 
 class TurnWriter(Struct, frozen=True):
@@ -42,6 +59,7 @@ class TurnWriter(Struct, frozen=True):
     turn: str
     key: str
     render: Render
+    queueing: Queueing = STEERING
 
 
 def begin(
@@ -51,14 +69,15 @@ def begin(
 
     Gives no entries, and begins nothing, when no event waits any more.
     """
-    rows = inbox.queued(connection, writer.key)
-    if not rows or writer.render(rows[0]) is None:
+    rows = _next(connection, writer)
+    if not rows:
         return []
     turns.insert(connection, writer.turn, writer.lease.session, now=now)
     made = [
         entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust) for payload in before
     ]
-    return made + absorb(connection, writer, now=now)
+    alone = writer.queueing.mode == "followup"
+    return made + _take(connection, writer, rows[:1] if alone else rows, now=now)
 
 
 def resume(
@@ -86,24 +105,59 @@ def begin_again(connection: Connection, lease: Lease, *, turn: str, row: int, no
     inbox.take(connection, row, turn=turn)
 
 
-def absorb(connection: Connection, writer: TurnWriter, *, now: int) -> list[Entry]:
+def absorb(connection: Connection, writer: TurnWriter, *, now: int, patient: bool = True) -> list[Entry]:
     """Steering: the events that wait, up to the first command, become user entries of the running turn.
 
-    Before the first one stands what the conversation has not heard yet of commands that ended in the background.
+    `patient`: not while the last of them has just come, for more may follow.
+    """
+    if writer.queueing.mode != "steer":
+        return []
+    rows = _next(connection, writer)
+    if not rows or (patient and now - rows[-1].received < writer.queueing.debounce):
+        return []
+    return _take(connection, writer, rows, now=now)
+
+
+def _next(connection: Connection, writer: TurnWriter) -> list[InboxRow]:
+    """The events that wait, up to the first command."""
+    found: list[InboxRow] = []
+    for row in inbox.queued(connection, writer.key):
+        if writer.render(row) is None:
+            break
+        found.append(row)
+    return found
+
+
+def _take(connection: Connection, writer: TurnWriter, rows: Sequence[InboxRow], *, now: int) -> list[Entry]:
+    """Before the first one stands what the conversation has not heard yet: of commands that ended in the background,
+    and of messages of its own that did not arrive.
     """
     made: list[Entry] = []
-    for row in inbox.queued(connection, writer.key):
-        payload = writer.render(row)
-        if payload is None:
-            break
-        if not made and (ended := processes.tell(connection, writer.key)):
-            note = Note(text=ended, origin="commands")
-            made.append(entries.append(connection, writer.lease, note, turn=writer.turn, now=now, trust="tool"))
+    told = (processes.tell(connection, writer.key), outbox.tell(connection, writer.lease.session))
+    if news := "\n".join(filter(None, told)):
+        note = Note(text=news, origin="commands")
+        made.append(entries.append(connection, writer.lease, note, turn=writer.turn, now=now, trust="tool"))
+    shortened = max(0, len(rows) - writer.queueing.most)
+    for number, row in enumerate(rows):
+        payload = writer.render(_short(row) if number < shortened else row)
+        assert payload is not None
         inbox.take(connection, row.id, turn=writer.turn)
         made.append(
             entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=row.inbound.trust)
         )
+    if shortened:
+        text = SHORTENED.format(count=len(rows), short=shortened, length=SHORT)
+        part = Part(rows[-1].inbound.address, text, f"shortened:{rows[-1].id}", "notice")
+        outbox.queue(connection, part, session=writer.lease.session, turn=writer.turn, now=now)
     return made
+
+
+def _short(row: InboxRow) -> InboxRow:
+    text = row.inbound.text
+    if len(text) <= SHORT:
+        return row
+    said = f"{text[:SHORT]}… [shortened, {len(text):,} characters in all]"
+    return structs.replace(row, inbound=structs.replace(row.inbound, text=said))
 
 
 def answer(
@@ -213,7 +267,7 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
     for part in ending.parts:
         outbox.queue(connection, part, session=lease.session, turn=turn, now=now)
     if ending.state == "done":
-        more = absorb(connection, writer, now=now)
+        more = absorb(connection, writer, now=now, patient=False)
         if more:
             return made + more, False
     turns.end(connection, turn, state=ending.state, now=now, error=ending.error)

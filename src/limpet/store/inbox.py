@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 
 from limpet.store.sql import Connection, Value
 from limpet.types.envelope import Address, Inbound, InboxRow, InboxState
@@ -28,10 +28,13 @@ def receive(connection: Connection, key: str, inbound: Inbound, *, now: int) -> 
     Sameness is (channel, account, event id); an event that came before keeps its row and state.
     """
     connection.execute(
-        "INSERT INTO inbox (key, channel, account, event, state, received, payload)"
-        " VALUES (?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT DO NOTHING",
-        (key, inbound.address.channel, inbound.address.account, inbound.event, now, _encoder.encode(inbound)),
-    )
+        "INSERT INTO inbox (key, channel, account, event, message, state, received, payload)"
+        " VALUES (?, ?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT DO NOTHING",
+        (
+            key, inbound.address.channel, inbound.address.account, inbound.event, inbound.message, now,
+            _encoder.encode(inbound),
+        ),
+    )  # fmt: skip
     new = connection.changes() > 0
     row = find_event(connection, inbound.address, inbound.event)
     assert row is not None
@@ -53,6 +56,30 @@ def queued(connection: Connection, key: str) -> list[InboxRow]:
         f"SELECT {_COLUMNS} FROM inbox INDEXED BY inbox_queued WHERE key = ? AND state = 'queued' ORDER BY id", (key,)
     )
     return [_row(row) for row in rows]
+
+
+def keys_waiting(connection: Connection) -> list[str]:
+    """The session keys for which events wait."""
+    rows = connection.execute("SELECT DISTINCT key FROM inbox INDEXED BY inbox_queued WHERE state = 'queued'")
+    return [key for (key,) in convert(rows.fetchall(), list[tuple[str]])]
+
+
+def of_message(connection: Connection, key: str, message: str) -> InboxRow | None:
+    """The event that waits for a session key and is the platform's message `message`."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM inbox INDEXED BY inbox_message WHERE key = ? AND message = ? AND message != ''"
+        " AND state = 'queued' ORDER BY id LIMIT 1",
+        (key, message),
+    ).fetchone()
+    return None if found is None else _row(found)
+
+
+def reword(connection: Connection, row: InboxRow, text: str) -> None:
+    """An event that waits says something else now."""
+    changed = structs.replace(row.inbound, text=text)
+    connection.execute(
+        "UPDATE inbox SET payload = ? WHERE id = ? AND state = 'queued'", (_encoder.encode(changed), row.id)
+    )
 
 
 def find(connection: Connection, row: int) -> InboxRow | None:

@@ -268,4 +268,43 @@ MIGRATIONS = (
         error TEXT NOT NULL DEFAULT ''
     ) WITHOUT ROWID;
     """,
+    """
+    -- the gateway: parts made of one reply share a place; body = what goes out, beside = files, buttons, what it
+    -- answers; told: 1 = the owner knows how it ended, 2 = the conversation does
+    ALTER TABLE outbox ADD COLUMN place INTEGER;
+    ALTER TABLE outbox ADD COLUMN body BLOB;
+    ALTER TABLE outbox ADD COLUMN beside BLOB;
+    ALTER TABLE outbox ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+    UPDATE outbox SET told = 3;
+    CREATE INDEX outbox_untold ON outbox (session) WHERE told != 3 AND state IN ('failed', 'expired', 'unknown');
+    CREATE INDEX outbox_shown ON outbox (turn) WHERE kind IN ('preview', 'block');
+    ALTER TABLE inbox ADD COLUMN message TEXT NOT NULL DEFAULT '';
+    CREATE INDEX inbox_message ON inbox (key, message) WHERE state = 'queued' AND message != '';
+    ALTER TABLE sessions ADD COLUMN queue TEXT NOT NULL DEFAULT '';
+
+    -- who may speak; chat = the last chat of theirs with the agent alone
+    CREATE TABLE peers (
+        channel TEXT NOT NULL,
+        account TEXT NOT NULL,
+        id TEXT NOT NULL,
+        role TEXT NOT NULL,
+        name TEXT NOT NULL DEFAULT '',
+        approved INTEGER NOT NULL,
+        by TEXT NOT NULL DEFAULT '',
+        chat TEXT NOT NULL DEFAULT '',
+        seen INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (channel, account, id)
+    ) WITHOUT ROWID;
+    CREATE TABLE pairing_codes (
+        code TEXT PRIMARY KEY,
+        channel TEXT NOT NULL,
+        account TEXT NOT NULL,
+        peer TEXT NOT NULL,
+        name TEXT NOT NULL DEFAULT '',
+        chat TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        UNIQUE (channel, account, peer)
+    ) WITHOUT ROWID;
+    """,
 )

@@ -10,6 +10,7 @@ from msgspec import Struct, convert
 from limpet.errors import LeaseHeldError, LeaseLostError
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
+from limpet.types.envelope import QueueMode
 from limpet.types.ids import new_id
 from limpet.types.message import ThinkingLevel
 
@@ -203,6 +204,22 @@ def set_thinking(connection: Connection, lease: Lease, thinking: str) -> None:
     )
     if not connection.changes():
         raise lost(lease)
+
+
+def set_queue(connection: Connection, lease: Lease, mode: str) -> None:
+    """Remember what becomes of messages while a turn runs; empty = as the settings say. Raises `LeaseLostError`."""
+    connection.execute(
+        "UPDATE sessions SET queue = ? WHERE id = ? AND owner = ? AND epoch = ?",
+        (mode, lease.session, lease.owner, lease.epoch),
+    )
+    if not connection.changes():
+        raise lost(lease)
+
+
+def queue_of(connection: Connection, session: str) -> QueueMode | Literal[""]:
+    """What becomes of a session's messages while a turn runs; empty = as the settings say."""
+    row = connection.execute("SELECT queue FROM sessions WHERE id = ?", (session,)).fetchone()
+    return convert(row[0], QueueMode | Literal[""]) if row else ""
 
 
 def lost(lease: Lease) -> LeaseLostError:

@@ -36,6 +36,32 @@ def live(connection: Connection, session: str) -> TurnRow | None:
     return None if row is None else convert(row, TurnRow)
 
 
+class LiveTurn(Struct, frozen=True, array_like=True):
+    """A running or waiting turn; `owner` is the process that holds its session."""
+
+    id: str
+    key: str
+    agent: str
+    owner: str
+    state: TurnState
+    stop_requested: int
+
+
+def all_live(connection: Connection) -> list[LiveTurn]:
+    """The running and waiting turns of all sessions that have not ended."""
+    rows = connection.execute(
+        "SELECT turns.id, key, agent, owner, state, stop_requested FROM turns INDEXED BY turns_live"
+        " JOIN sessions ON sessions.id = turns.session"
+        " WHERE state IN ('running', 'waiting') AND sessions.ended IS NULL"
+    )
+    return [convert(row, LiveTurn) for row in rows]
+
+
+def park(connection: Connection, turn: str) -> None:
+    """The process that runs a turn ends in good order: that is no crash, so it does not count as an attempt."""
+    connection.execute("UPDATE turns SET attempts = attempts - 1 WHERE id = ? AND state = 'running'", (turn,))
+
+
 def find(connection: Connection, turn: str) -> TurnRow | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM turns WHERE id = ?", (turn,)).fetchone()
     return None if row is None else convert(row, TurnRow)

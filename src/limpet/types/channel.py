@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from limpet.types.envelope import Address, Attachment, Choice
+from limpet.types.envelope import Address, Attachment, Body, Choice
 
 Markup = Literal["plain", "telegram", "discord", "slack", "matrix", "irc", "xmpp", "email", "markdown"]
 """Into what the Markdown of an answer is turned."""
@@ -29,7 +29,8 @@ class Traits(Struct, frozen=True):
     there is none. `upload` is the bytes of one attachment, 0 = none can be sent; `caption` what a text beside one may
     hold. `lost_on_5xx`: an answer 5xx to a send leaves open whether it arrived; else it did not. `repeatable`: sending
     a piece of the same key again is safe, for the platform drops it. `needs_link`: nothing can be sent while the
-    connection is down.
+    connection is down. `blocks`: an answer comes in
+    several messages while it is written, where it cannot be edited.
     """
 
     markup: Markup = "plain"
@@ -45,13 +46,7 @@ class Traits(Struct, frozen=True):
     lost_on_5xx: bool = True
     repeatable: bool = False
     needs_link: bool = True
-
-
-class Body(Struct, frozen=True):
-    """One message as the platform takes it: `markup` in its own language, `plain` without any."""
-
-    markup: str
-    plain: str
+    blocks: bool = False
 
 
 class Piece(Struct, frozen=True):
@@ -199,3 +194,17 @@ class Channel(Protocol):
     async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
         """Show the slash commands in the platform's menu, where it has one."""
         ...
+
+
+__all__ = [
+    "ALL",
+    "Arrival",
+    "Body",
+    "Channel",
+    "Desk",
+    "File",
+    "Markup",
+    "MenuEntry",
+    "Piece",
+    "Traits",
+]

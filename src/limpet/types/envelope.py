@@ -20,6 +20,12 @@ def lowest(trusts: Iterable[Trust]) -> Trust:
 
 
 InboxState = Literal["queued", "claimed", "done", "refused"]
+QueueMode = Literal["steer", "followup", "collect", "interrupt"]
+"""What becomes of messages that come while a turn runs.
+
+`steer`: they are taken into it between two steps. `followup`: each begins a turn of its own afterwards. `collect`: all
+of them begin one afterwards. `interrupt`: the turn is stopped for them.
+"""
 OutboxState = Literal["queued", "attempting", "sent", "unknown", "failed", "expired"]
 
 
@@ -39,6 +45,13 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     name: str
     mime: str = "application/octet-stream"
     size: int = 0
+
+
+class Body(Struct, frozen=True):
+    """One message as the platform takes it: `markup` in its own language, `plain` without any."""
+
+    markup: str
+    plain: str
 
 
 class Choice(Struct, frozen=True):
@@ -84,8 +97,30 @@ class InboxRow(Struct, frozen=True):
     turn: str = ""
 
 
+PartKind = Literal["reply", "notice", "preview", "block", "report"]
+"""A reply answers somebody, a notice tells something beside, a report tells the owner of a failure.
+
+A preview is an answer shown while it is written, which the reply replaces; a block is a finished piece of one.
+"""
+
+
+class Beside(Struct, frozen=True, omit_defaults=True):
+    """What goes with the text of a part. `reply_to` is the platform's id of the message that it answers."""
+
+    reply_to: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    choices: tuple[Choice, ...] = ()
+
+
+NOTHING_BESIDE = Beside()
+
+
 class OutboxRow(Struct, frozen=True):
-    """A stored outbound part. Parts of one `address` are delivered in the order of `id`."""
+    """A stored outbound part. Parts of one chat are delivered in the order of `place`, then of `id`.
+
+    `text` is Markdown; `body` is what of it goes out in this part, once it was made for its platform. `platform_id` is
+    the message's there. `due` is when it is tried next.
+    """
 
     id: int
     session: str
@@ -94,4 +129,12 @@ class OutboxRow(Struct, frozen=True):
     text: str
     state: OutboxState
     created: int
-    kind: Literal["reply", "notice"] = "reply"
+    kind: PartKind = "reply"
+    place: int = 0
+    attempts: int = 0
+    due: int = 0
+    platform_id: str = ""
+    error: str = ""
+    key: str = ""
+    body: Body | None = None
+    beside: Beside = NOTHING_BESIDE
