@@ -201,7 +201,7 @@ def test_only_the_owner_takes_back(tmp_path: Path) -> None:
             await conversation.send(structs.replace(said("/rollback"), trust="peer"))
             return replies(services)
 
-    assert asyncio.run(main())[1] == "Only the owner can take back what was done."
+    assert asyncio.run(main())[1] == "Only the owner may use /rollback here."
 
 
 def test_notes_that_limpet_wrote_during_the_turn_stay(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from limpet.store import inbox, outbox, sessions
 from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import Beside, InboxRow
 from limpet.types.ids import new_id
 
 
@@ -40,7 +40,7 @@ def find(text: str) -> Command | None:
 
 async def answer(conversation: Talk, row: InboxRow, command: Command) -> None:
     """Run a command that needs no lease; its reply and the end of its event are one commit."""
-    reply = await command.run(Order(conversation, row, _arguments(row)))
+    reply = await _reply(command, Order(conversation, row, _arguments(row)))
     await conversation.services.store.write(
         lambda connection: _settle(
             connection, row, reply=reply or "", session="", now=conversation.services.clock.now()
@@ -53,7 +53,7 @@ async def run_queued(conversation: Talk, row: InboxRow, lease: Lease) -> None:
     command = find(row.inbound.text) or _UNKNOWN
     services = conversation.services
     try:
-        reply = await command.run(Order(conversation, row, _arguments(row), lease))
+        reply = await _reply(command, Order(conversation, row, _arguments(row), lease))
     except LimpetError as error:
         reply = error.present()
     if reply is not None:
@@ -66,10 +66,17 @@ async def run_queued(conversation: Talk, row: InboxRow, lease: Lease) -> None:
     services.nudges.send()
 
 
+async def _reply(command: Command, order: Order) -> str | None:
+    if not command.is_for(order.row.inbound):
+        return f"Only the owner may use {order.row.inbound.text.split()[0]} here."
+    return await command.run(order)
+
+
 def _settle(connection: Connection, row: InboxRow, *, reply: str, session: str, now: int) -> None:
     inbox.settle(connection, row.id, state="done")
     if reply:
-        part = Part(address=row.inbound.address, text=reply, key=new_id("p"))
+        beside = Beside(reply_to=row.inbound.message if row.inbound.group else "")
+        part = Part(address=row.inbound.address, text=reply, key=new_id("p"), beside=beside)
         outbox.queue(connection, part, session=session, turn="", now=now)
 
 
@@ -101,10 +108,16 @@ _UNKNOWN = Command(name="", summary="", run=_unknown)
 COMMANDS = {
     command.name: command
     for command in (
-        Command(name="help", summary="what you can say here", run=_help),
-        Command(name="status", summary="model, session and what it has used", run=look.status),
-        Command(name="new", summary="begin a new conversation; the old one is kept", run=session.new, needs_lease=True),
-        Command(name="reset", summary="the same as /new", run=session.new, needs_lease=True),
+        Command(name="help", summary="what you can say here", run=_help, peers="anywhere"),
+        Command(name="status", summary="model, session and what it has used", run=look.status, peers="anywhere"),
+        Command(
+            name="new",
+            summary="begin a new conversation; the old one is kept",
+            run=session.new,
+            needs_lease=True,
+            peers="alone",
+        ),
+        Command(name="reset", summary="the same as /new", run=session.new, needs_lease=True, peers="alone"),
         Command(
             name="compact",
             summary="summarise the older part of this conversation; `focus` is what to keep above all",
@@ -132,7 +145,7 @@ COMMANDS = {
         Command(
             name="label", summary="name this place, to come back to", usage="[text]", run=tree.label, needs_lease=True
         ),
-        Command(name="stop", summary="stop what I am doing now", run=look.stop, decides=True),
+        Command(name="stop", summary="stop what I am doing now", run=look.stop, decides=True, peers="anywhere"),
         Command(
             name="approve",
             summary="yes to what waits for your word, this once or always",
@@ -140,6 +153,14 @@ COMMANDS = {
             run=approvals.approve,
             decides=True,
         ),
+        Command(
+            name="queue",
+            summary="what becomes of messages while I work: steer, followup, collect, interrupt",
+            usage="[mode|default]",
+            run=session.queue,
+            needs_lease=True,
+        ),
+        Command(name="whoami", summary="who I take you for", run=look.whoami, peers="anywhere"),
         Command(name="deny", summary="no to what waits for your word", usage="[id]", run=approvals.deny, decides=True),
         Command(
             name="answer", summary="answer what I asked you", usage="[id] text", run=approvals.answer, decides=True
@@ -224,7 +245,11 @@ COMMANDS = {
             needs_lease=True,
         ),
         Command(
-            name="retry", summary="try the last message again after a failure", run=session.retry, needs_lease=True
+            name="retry",
+            summary="try the last message again after a failure",
+            run=session.retry,
+            needs_lease=True,
+            peers="alone",
         ),
     )
 }

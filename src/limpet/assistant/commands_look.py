@@ -48,6 +48,22 @@ async def status(order: Order) -> str:
     )
 
 
+_ROLES = {"owner": "my owner", "peer": "somebody who may talk to me"}
+
+
+async def whoami(order: Order) -> str:
+    inbound = order.row.inbound
+    address = inbound.address
+    return "\n".join(
+        (
+            f"you: {inbound.name or 'no name'}, {address.channel} id {inbound.sender or '-'}",
+            f"to me: {_ROLES.get(inbound.trust, inbound.trust)}",
+            f"chat: {address.chat}{f', thread {address.thread}' if address.thread else ''}",
+            f"session: {order.conversation.key}",
+        )
+    )
+
+
 def _kept(keeping: Keeping) -> str:
     """How long things are kept, in words."""
     days = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from limpet.assistant.archive import summary_before
 from limpet.assistant.orders import Order
 from limpet.assistant.reduce import Place, Reducer
@@ -10,8 +12,10 @@ from limpet.assistant.view import next_request
 from limpet.store import commits, entries, sessions, turns
 from limpet.store.sql import Connection
 from limpet.types.entry import ModelChange
+from limpet.types.envelope import QueueMode
 from limpet.types.ids import new_id
 
+MODES = get_args(QueueMode)
 LEVELS = ("off", "low", "medium", "high")
 
 
@@ -94,6 +98,21 @@ async def think(order: Order) -> str:
     wanted = "" if level == "default" else level
     await store.write(lambda connection: sessions.set_thinking(connection, lease, wanted))
     return f"Thinking: {wanted or 'as the settings say'}, from the next message on."
+
+
+async def queue(order: Order) -> str:
+    lease, mode = order.lease, order.arguments.lower()
+    assert lease is not None
+    services = order.conversation.services
+    usual = services.rules.queueing(order.conversation.key).mode
+    if not mode:
+        now = services.store.read(lambda connection: sessions.queue_of(connection, lease.session)) or usual
+        return f"Messages while I work: {now}. Change it with /queue MODE: {', '.join(MODES)}."
+    if mode not in (*MODES, "default"):
+        return f"There is no mode {mode}. There are: {', '.join(MODES)}, and default, which is {usual}."
+    wanted = "" if mode == "default" else mode
+    await services.store.write(lambda connection: sessions.set_queue(connection, lease, wanted))
+    return f"Messages while I work: {wanted or usual}."
 
 
 async def retry(order: Order) -> str | None:

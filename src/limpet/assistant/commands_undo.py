@@ -45,8 +45,6 @@ async def undo(order: Order) -> str:
     keeper = order.conversation.services.undo
     if keeper is None or keeper.off:
         return OFF
-    if order.row.inbound.trust != "owner":
-        return "Only the owner can take back what was done."
     word = order.arguments.strip()
     try:
         if not keeper.copies.exist:

@@ -23,7 +23,7 @@ from limpet.llm.unicode import clean
 from limpet.session.aims import Aims
 from limpet.session.log import Log
 from limpet.store import approvals, entries, inbox, sessions, turns
-from limpet.store.commits import TurnWriter
+from limpet.store.commits import Queueing, TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnRow
@@ -61,7 +61,18 @@ class Conversation:
         self._recalled: dict[int, Sequence[str]] = {}
 
     async def send(self, inbound: Inbound) -> InboxRow:
-        """Store an event and see it to its end, by our own work or another process's.
+        """Store an event and see it to its end, by our own work or another process's. Raises as `receive` does."""
+        row, new = await self.receive(inbound)
+        if new and await self.arrived(row):
+            await self.recover()
+        attended = await self.attend(row.id)
+        if not commands.find(inbound.text):
+            return attended
+        said = self.services.store.read(lambda connection: commands_mcp.said(connection, row))
+        return await self.attend(said.id) if said else attended
+
+    async def receive(self, inbound: Inbound) -> tuple[InboxRow, bool]:
+        """Store an event; gives its row, and whether it is new.
 
         Raises `InputError` for what cannot be taken, `StoreError` when it could not be stored.
         """
@@ -73,22 +84,22 @@ class Conversation:
         await self._check_room(inbound.text)
         inbound = structs.replace(inbound, text=self.services.redactor.redact(clean(inbound.text)))
         now = self.services.clock.now()
-        row, new = await self.services.store.write(
-            lambda connection: inbox.receive(connection, self.key, inbound, now=now)
-        )
-        if new and self.services.hooks is not None:
+        return await self.services.store.write(lambda connection: inbox.receive(connection, self.key, inbound, now=now))
+
+    async def arrived(self, row: InboxRow) -> bool:
+        """What is done at once about an event that has just been stored: hooks, and commands that need no lease.
+
+        Whether what waited for the owner may go on now.
+        """
+        inbound = row.inbound
+        if self.services.hooks is not None:
             await self.services.hooks.tell(
                 MessageReceived(self.key, inbound.address.channel, inbound.sender, inbound.text)
             )
-        if new and (command := commands.find(inbound.text)) and not command.needs_lease:
+        if (command := commands.find(inbound.text)) and not command.needs_lease:
             await commands.answer(self, row, command)
-            if command.decides:
-                await self.recover()
-        attended = await self.attend(row.id)
-        if not commands.find(inbound.text):
-            return attended
-        said = self.services.store.read(lambda connection: commands_mcp.said(connection, row))
-        return await self.attend(said.id) if said else attended
+            return command.decides
+        return False
 
     async def _check_room(self, text: str) -> None:
         """Refuse a text that would fill the model's window by itself. Raises `InputError`, `NoModelError`."""
@@ -219,7 +230,18 @@ class Conversation:
         return turns.live(connection, live.id) if live else None
 
     def _writer(self, lease: Lease, name: str) -> TurnWriter:
-        return TurnWriter(lease=lease, turn=name, key=self.key, render=partial(self._render, session=lease.session))
+        return TurnWriter(
+            lease=lease,
+            turn=name,
+            key=self.key,
+            render=partial(self._render, session=lease.session),
+            queueing=self._queueing(lease),
+        )
+
+    def _queueing(self, lease: Lease) -> Queueing:
+        usual = self.services.rules.queueing(self.key)
+        own = self.services.store.read(lambda connection: sessions.queue_of(connection, lease.session))
+        return structs.replace(usual, mode=own) if own else usual
 
     def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:
         """The user entry of an event; None for a command, which is not for the model."""

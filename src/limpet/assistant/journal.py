@@ -14,7 +14,7 @@ from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, outbox, sessions, turns, usage
 from limpet.store.commits import End, TurnWriter
-from limpet.store.outbox import Part, PartKind
+from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
@@ -29,7 +29,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import InboxRow, Post, Trust
+from limpet.types.envelope import Beside, InboxRow, PartKind, Post, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer, Request
@@ -214,9 +214,11 @@ class TurnJournal:
     def _parts(self, said: Sequence[tuple[str, PartKind]], rows: Sequence[InboxRow]) -> tuple[Part, ...]:
         """What is said, for every chat with one of the events `rows` that this turn has not answered yet."""
         fresh = [row for row in rows if row.id not in self._answered] or rows
-        addresses = dict.fromkeys(row.inbound.address for row in fresh)
+        answered = {row.inbound.address: row.inbound.message if row.inbound.group else "" for row in fresh}
         return tuple(
-            Part(address=address, text=text, key=new_id("p"), kind=kind) for text, kind in said for address in addresses
+            Part(address=address, text=text, key=new_id("p"), kind=kind, beside=Beside(reply_to=message))
+            for text, kind in said
+            for address, message in answered.items()
         )
 
     async def _append_all(

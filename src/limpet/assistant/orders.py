@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from limpet.assistant.services import Services
 from limpet.session.log import Log
 from limpet.store.sessions import Lease
-from limpet.types.envelope import InboxRow
+from limpet.types.envelope import Inbound, InboxRow
 
 _SHAPE = re.compile(r"/([a-z_][a-z0-9_-]*)(?:@\S+)?(?:\s+(.*))?", re.DOTALL)
 
@@ -44,7 +44,8 @@ class Command(Struct, frozen=True):
     """`run` does it and gives the reply; None when the reply comes on its own (a turn).
 
     `needs_lease`: it waits for its place in the inbox; with `looks_alone` not when it comes without arguments.
-    `decides`: what waits for the owner may go on after it.
+    `decides`: what waits for the owner may go on after it. `peers` says where others than the owner may give it: in
+    chats of theirs with the agent `alone`, or `anywhere`.
     """
 
     name: str
@@ -54,6 +55,13 @@ class Command(Struct, frozen=True):
     needs_lease: bool = False
     looks_alone: bool = False
     decides: bool = False
+    peers: Literal["never", "alone", "anywhere"] = "never"
+
+    def is_for(self, inbound: Inbound) -> bool:
+        """Whether who says it may give this command there."""
+        if inbound.trust == "owner" or self.peers == "anywhere":
+            return True
+        return inbound.trust == "peer" and self.peers == "alone" and not inbound.group
 
 
 def parse(text: str) -> tuple[str, str] | None:

@@ -18,6 +18,7 @@ from limpet.llm.media.studio import Studio
 from limpet.llm.purposes import PurposeName, purpose_of, sampling_for
 from limpet.memory.library import Library
 from limpet.session.log import Log
+from limpet.store.commits import STEERING, Queueing
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
@@ -211,11 +212,17 @@ class Keeping(Struct, frozen=True):
 FOR_EVER = Keeping()
 
 
+def steering(key: str) -> Queueing:
+    """Messages that come while a turn runs are taken into it."""
+    return STEERING
+
+
 class Rules(Struct, frozen=True):
     """The owner's rules for conversations: when they begin anew by themselves (`resets`), how long things are kept.
 
     `sliding`: a full window drops the oldest turns instead of summarising them. `refresh_when_cold`: changed files make
     a new prompt once the provider's cache has expired. `approval`: milliseconds after which an unanswered one is a no.
+    `queueing` says by a session key what becomes of messages while a turn runs.
     """
 
     resets: Resets = no_resets
@@ -223,6 +230,7 @@ class Rules(Struct, frozen=True):
     sliding: bool = False
     refresh_when_cold: bool = False
     approval: int = 3_600_000
+    queueing: Callable[[str], Queueing] = steering
 
 
 class Appointed(Struct, frozen=True):

@@ -8,6 +8,7 @@ import sys
 import click
 import msgspec
 
+from limpet.assistant.tidying import tidy
 from limpet.cli.ask import TerminalApprovals, can_ask
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
@@ -76,7 +77,7 @@ async def _agent(
             attached = await attach(message, files, piped=piped, blobs=services.blobs, transcriber=services.studio)
             await talk.catch_up()
             code = await talk.say(attached.text, images=attached.images)
-            await talk.tidy()
+            await tidy(services, talk.conversation.key)
             return code
 
 

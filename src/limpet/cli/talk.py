@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
-from limpet.assistant import consolidate, ending, keeping
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
+from limpet.assistant.tidying import tidy
 from limpet.cli.deliver import deliver
 from limpet.session import keys
 from limpet.store import turns
@@ -67,20 +67,14 @@ class Talk:
             await self.deliver()
         return self._exit_code(row)
 
-    async def tidy(self) -> None:
-        """Write what ended conversations still owe. Nobody waits for it; ended early, the next start does it."""
-        await ending.close_ended(self.services, self.conversation.key)
-        await keeping.once_a_day(self.services)
-        await consolidate.when_due(self.services, self.conversation.key)
-
     @asynccontextmanager
     async def tidying(self) -> AsyncGenerator[Callable[[], None]]:
-        """Inside, calling what is given begins `tidy` beside the conversation; it is finished at the end."""
+        """Inside, calling what is given begins to tidy up beside the conversation; it is finished at the end."""
         running: list[asyncio.Task[None]] = []
 
         def begin() -> None:
             if not running or running[-1].done():
-                running.append(asyncio.create_task(self.tidy()))
+                running.append(asyncio.create_task(tidy(self.services, self.conversation.key)))
 
         try:
             begin()

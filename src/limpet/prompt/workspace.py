@@ -99,13 +99,13 @@ class WorkspacePrompting:
         return rebuild_reason(snapshot, self._workspace)
 
     def runtime(self, row: InboxRow, facts: Sequence[str] = ()) -> str:
-        address = row.inbound.address
+        inbound, address = row.inbound, row.inbound.address
         hints = self._skills.hints(row.inbound.text) if self._skills is not None else ()
         return runtime_block(
             self._clock.now(),
             self._settings.user.timezone,
             channel=address.channel,
-            chat=address.chat if address.channel != "cli" else "",
-            sender=row.inbound.sender,
+            chat="" if address.channel == "cli" else (inbound.group or address.chat),
+            sender=f"{inbound.name} ({inbound.sender})" if inbound.name else inbound.sender,
             facts=(*facts, *hints),
         )

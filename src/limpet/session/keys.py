@@ -89,6 +89,12 @@ def group(agent: str, address: Address) -> str:
     return f"{key}:thread:{address.thread}" if address.thread else key
 
 
+def agent_of(key: str) -> str:
+    """The agent that a key names; `main` for those that name none."""
+    parts = key.split(":")
+    return parts[1] if len(parts) > 2 and parts[0] == "agent" else "main"
+
+
 def cron(job: str) -> str:
     return f"cron:{job}"
 

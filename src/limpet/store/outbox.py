@@ -121,6 +121,11 @@ def split(connection: Connection, row: OutboxRow, bodies: Sequence[Body]) -> Non
         )  # fmt: skip
 
 
+def move(connection: Connection, key: str, *, place: int) -> None:
+    """The part of this idempotency key is delivered at the place of another."""
+    connection.execute("UPDATE outbox SET place = ? WHERE idempotency = ?", (place, key))
+
+
 def attempt(connection: Connection, row: int, *, owner: Owner, again: bool = False) -> OutboxState:
     """Intend to send a part; gives its state afterwards. Send only when that is `attempting`.
 

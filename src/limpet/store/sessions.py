@@ -159,6 +159,12 @@ def closing(connection: Connection, key: str) -> list[SessionRow]:
     return [convert(row, SessionRow) for row in rows]
 
 
+def keys_closing(connection: Connection) -> list[str]:
+    """The keys under which ended sessions owe their notes."""
+    rows = connection.execute("SELECT DISTINCT key FROM sessions WHERE closing > 0")
+    return [key for (key,) in convert(rows.fetchall(), list[tuple[str]])]
+
+
 def count_closing(connection: Connection, lease: Lease) -> None:
     """The notes of an ended session could not be written: once more later. Gives the lease back."""
     connection.execute("UPDATE sessions SET closing = closing + 1 WHERE id = ?", (lease.session,))
