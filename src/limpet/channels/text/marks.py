@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -28,8 +29,8 @@ class Marks:
     """How one platform writes. Marks are put on both sides; empty: the style is not shown.
 
     `escape` takes text, `start` that of a line too, `literal` code. `link` takes text and address; without it the
-    address stands behind the text. `hashes`: up to which level headings are written with `#`; others are bold. `inside`: whether a mark
-    may stand inside a word: as it is, with a blank of no width beside it, or not.
+    address stands behind the text. `hashes`: up to which level headings are written with `#`; others are bold.
+    `inside`: how a mark may stand inside a word: as it is, with a blank of no width beside it, or not at all.
     """
 
     bold: str = ""
@@ -41,7 +42,7 @@ class Marks:
     info: bool = False
     hashes: int = 0
     rule: str = "———"
-    inside: str = "free"
+    inside: Literal["free", "joined", "strict"] = "free"
     schemes: tuple[str, ...] = ("http:", "https:", "mailto:")
     escape: Callable[[str], str] = _same
     start: Callable[[str], str] = _same
