@@ -107,7 +107,7 @@ async def _heard(path: Path, transcriber: Transcriber) -> str:
 
 async def _document(path: Path) -> str:
     """The text of a document, or why there is none."""
-    from limpet.tools.documents import document_text  # rare
+    from limpet.toolkit.documents import document_text  # rare
 
     data = read_file(path, limit=FILE_LIMIT, hint=STANDS_ALONE)
     try:

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from limpet.errors import InputError, ToolError
 from limpet.net.client import Fetched, Web
+from limpet.toolkit.documents import document_text
 from limpet.toolkit.schema import FunctionTool, tool
 from limpet.toolkit.spill import capped, with_spill
-from limpet.tools.documents import document_text
 from limpet.tools.page import decode, readable
 from limpet.types.content import Text
 from limpet.types.ports import ToolContext

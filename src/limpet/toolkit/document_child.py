@@ -1,4 +1,4 @@
-"""The child process that reads one document: `python -m limpet.tools.document_child FILE` prints its text."""
+"""The child process that reads one document: `python -m limpet.toolkit.document_child FILE` prints its text."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async def document_text(data: bytes, name: str, *, seconds: float = SECONDS) -> 
     with tempfile.TemporaryDirectory(prefix="limpet-document-") as folder:
         path = Path(folder, f"document{PurePath(name).suffix.lower()}")
         path.write_bytes(data)
-        command = (sys.executable, "-m", "limpet.tools.document_child", str(path))
+        command = (sys.executable, "-P", "-m", "limpet.toolkit.document_child", str(path))
         try:
             ran = await run_program(command, seconds=seconds, largest=LARGEST_TEXT)
         except ProgramError as error:

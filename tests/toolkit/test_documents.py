@@ -8,7 +8,7 @@ import importlib.util
 import pytest
 
 from limpet.errors import InputError
-from limpet.tools import documents
+from limpet.toolkit import documents
 
 needs_extra = pytest.mark.skipif(
     importlib.util.find_spec("markitdown") is None, reason="the extra documents is not installed"
