@@ -36,6 +36,8 @@ BROAD_EXCEPTS: set[str] = {
     "agent/execute.py:Execution._outcome",  # tool call: becomes an error result
     "cli/doctor.py:run_check",
     "cli/group.py:execute",  # process main: logged, told in one sentence
+    "gateway/delivery.py:Delivery._attempt",  # the adapter of a channel: may have arrived, logged
+    "gateway/supervisor.py:Link.run",  # the adapter of a channel: logged, told, tried again
     "llm/embedded_child.py:main",  # process main: told to the parent
     "cli/mcp_login.py:login",  # the SDK: becomes a UserError
     "mcp/server.py:Server._ask",  # the SDK: becomes a ToolError

@@ -10,6 +10,11 @@ from limpet import cli
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("limpet.cli.agent_command:agent", "One turn: say something, print the answer."),
     "chat": ("limpet.cli.chat_command:chat", "A conversation on this terminal."),
+    "gateway": ("limpet.cli.gateway_command:gateway", "Connect the agents with your chats; the process always there."),
+    "status": ("limpet.cli.status_command:status", "How gateway and channels are, what waits, what was spent today."),
+    "pair": ("limpet.cli.pair_command:pair", "Who may talk to the agents, and who asks to: list, approve, revoke."),
+    "outbox": ("limpet.cli.outbox_command:outbox_group", "What is on its way, what did not arrive; retry, drop."),
+    "routes": ("limpet.cli.routes_command:routes", "Which agent answers where, and why."),
     "sessions": ("limpet.cli.sessions_command:sessions_group", "List, search, export and change conversations."),
     "memory": ("limpet.cli.memory_command:memory_group", "What is remembered: list, search, add, forget, take back."),
     "context": ("limpet.cli.context_command:context", "What the next request holds, in tokens."),
@@ -41,4 +46,11 @@ CHECKS = (
 
 def main() -> None:
     """The console script `limpet`."""
-    sys.exit(cli.run(commands=COMMANDS, checks=CHECKS, opener="limpet.wiring:open_assistant"))
+    sys.exit(
+        cli.run(
+            commands=COMMANDS,
+            checks=CHECKS,
+            opener="limpet.wiring:open_assistant",
+            gateway="limpet.household:open_gateway",
+        )
+    )

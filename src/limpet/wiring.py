@@ -9,13 +9,13 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
@@ -23,6 +23,7 @@ from limpet.agent.limits import Limits
 from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.library import library_of
 from limpet.assistant.memory_scope import scope_of
+from limpet.assistant.owners import with_owners
 from limpet.assistant.recalling import Recalling, Recollection
 from limpet.assistant.services import Keeping, MemoryRules, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
@@ -30,6 +31,9 @@ from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.config import schema
+from limpet.config.agents import settings_of
+from limpet.config.channels import accounts
+from limpet.config.load import Loaded as LoadedSettings
 from limpet.config.machine import start_warnings
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve, store_fault
@@ -51,9 +55,10 @@ from limpet.skills.configured import shelf_of
 from limpet.skills.runner import Runner, found_tools
 from limpet.skills.shelf import Shelf
 from limpet.skills.skill import Needs
-from limpet.store import audit, usage
+from limpet.store import audit, peers, usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
+from limpet.store.commits import Queueing
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
@@ -91,67 +96,84 @@ class SystemClock:
         return time.monotonic()
 
 
+class State(Struct, frozen=True):
+    """The database of a home and this process's place at it."""
+
+    owner: Owner
+    store: Store
+    nudges: Nudges
+
+
 @asynccontextmanager
 async def open_assistant(invocation: Invocation, entrance: Entrance) -> AsyncGenerator[Services]:
     """The services of one process, until the block ends. Raises `UserError`, `StoreError`."""
-    loaded, home, clock = invocation.settings(), invocation.home(), SystemClock()
-    settings = loaded.settings
-    workspace = _prepare(settings, home, emit=entrance.emit)
-    redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
     async with AsyncExitStack() as stack:
-        owner, store, nudges = await _open_state(stack, home, settings.store)
-        sandbox = _sandbox(stack, settings, home)
-        processes = await _processes(stack, sandbox, StoredProcesses(store, owner, clock))
-        blobs = BlobStore(str(home.blobs), store)
-        meter = _meter(settings, store, owner, clock=clock)
-        models = _models(settings, home, entrance, store=store, blobs=blobs, meter=meter, redactor=redactor)
-        studio = _studio(stack, settings, models)
-        elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
-        skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
-        extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
-        servers = await _open_servers(stack, settings, home, emit=entrance.emit)
-        plugins = _plugins(settings, emit=entrance.emit)
-        recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-        more = (*recollection_tools(recall), *_browser(stack, settings, home), *plugins.tools)
-        tools = Toolbox(
-            sandbox,
-            settings.tools,
-            web=_web(stack, settings.net),
-            extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=more),
-            servers=servers,
-            profiles=offered(settings.policy, entrance.agent),
-        )
-        yield Services(
-            agent=entrance.agent,
-            workspace=str(workspace),
-            store=store,
-            owner=owner,
-            nudges=nudges,
-            clock=clock,
-            models=models,
-            prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor, skills=skills),
-            notes=_notes(settings, str(workspace)),
-            weights=Weights(),
-            tools=tools,
-            policy=_policy(sandbox, servers, settings.policy),
-            approvals=entrance.approvals,
-            redactor=redactor,
-            blobs=blobs,
-            limits=_limits(settings.agent.limits),
-            purposes=settings.models.purposes,
-            studio=studio,
-            locks=PathLocks(),
-            emit=entrance.emit,
-            commands=processes,
-            hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
-            prompts=servers.prompts if servers else None,
-            recall=recall,
-            library=recall.library,
-            skills=skills,
-            undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
-            rules=_rules(settings, home),
-            memory=_memory(settings, recall.library),
-        )
+        loaded, home = invocation.settings(), invocation.home()
+        prepare(settings_of(loaded.settings, entrance.agent), home, emit=entrance.emit)
+        state = await open_state(stack, home, loaded.settings.store)
+        yield await open_agent(stack, loaded, home=home, entrance=entrance, state=state)
+
+
+async def open_agent(
+    stack: AsyncExitStack, loaded: LoadedSettings, *, home: Home, entrance: Entrance, state: State
+) -> Services:
+    """The services of one agent over a state, until `stack` ends. Raises `UserError`, `StoreError`."""
+    settings = with_owners(settings_of(loaded.settings, entrance.agent), state.store.read(peers.owners))
+    clock, store = SystemClock(), state.store
+    workspace = find_workspace(settings.agent.workspace, home)
+    redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
+    sandbox = _sandbox(stack, settings, home)
+    processes = await _processes(stack, sandbox, StoredProcesses(store, state.owner, clock))
+    blobs = BlobStore(str(home.blobs), store)
+    meter = _meter(settings, store, state.owner, clock=clock)
+    models = _models(settings, home, entrance, store=store, blobs=blobs, meter=meter, redactor=redactor)
+    studio = _studio(stack, settings, models)
+    elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+    skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
+    extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
+    servers = await _open_servers(stack, settings, home, emit=entrance.emit)
+    plugins = _plugins(settings, emit=entrance.emit)
+    recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
+    more = (*recollection_tools(recall), *_browser(stack, settings, home), *plugins.tools)
+    tools = Toolbox(
+        sandbox,
+        settings.tools,
+        web=_web(stack, settings.net),
+        extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=more),
+        servers=servers,
+        profiles=offered(settings.policy, entrance.agent),
+    )
+    return Services(
+        agent=entrance.agent,
+        workspace=str(workspace),
+        store=store,
+        owner=state.owner,
+        nudges=state.nudges,
+        clock=clock,
+        models=models,
+        prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor, skills=skills),
+        notes=_notes(settings, str(workspace)),
+        weights=Weights(),
+        tools=tools,
+        policy=_policy(sandbox, servers, settings.policy),
+        approvals=entrance.approvals,
+        redactor=redactor,
+        blobs=blobs,
+        limits=_limits(settings.agent.limits),
+        purposes=settings.models.purposes,
+        studio=studio,
+        locks=PathLocks(),
+        emit=entrance.emit,
+        commands=processes,
+        hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
+        prompts=servers.prompts if servers else None,
+        recall=recall,
+        library=recall.library,
+        skills=skills,
+        undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
+        rules=_rules(settings, home),
+        memory=_memory(settings, recall.library),
+    )
 
 
 def _recall(
@@ -289,10 +311,25 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
         refresh_when_cold=settings.prompt.refresh_when_cold,
         keeping=keeping(settings, home),
         approval=round(settings.approvals.minutes * 60_000),
+        queueing=_queueing(settings),
     )
 
 
-def _prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
+def _queueing(settings: schema.Settings) -> Callable[[str], Queueing]:
+    """By the key of a session what becomes of messages while a turn runs: as its channel says, else as all do."""
+    wanted = settings.gateway
+    usual = Queueing(wanted.queue, round(wanted.debounce * 1000), wanted.most)
+    own = {kind: one.queue for (kind, _), one in accounts(settings.channels).items() if one.queue}
+
+    def queueing(key: str) -> Queueing:
+        parts = key.split(":")
+        mode = own.get(parts[2]) if len(parts) > 2 else None
+        return structs.replace(usual, mode=mode) if mode else usual
+
+    return queueing
+
+
+def prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
     """The home as it has to be, what is odd about it told; gives the workspace."""
     prepare_home(home)
     for warning in filter(None, (*start_warnings(home.root, os.environ), store_fault(home.root))):
@@ -302,7 +339,7 @@ def _prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
     return workspace
 
 
-async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreSettings) -> tuple[Owner, Store, Nudges]:
+async def open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreSettings) -> State:
     """The database and this process's place at it, until `stack` ends."""
     owner = Owner(str(home.run))
     stack.callback(owner.close)
@@ -315,7 +352,7 @@ async def _open_state(stack: AsyncExitStack, home: Home, settings: schema.StoreS
     await _note_config(store, home.config)
     nudges = Nudges(owner, store)
     stack.callback(nudges.close)
-    return owner, store, nudges
+    return State(owner, store, nudges)
 
 
 async def _open_servers(stack: AsyncExitStack, settings: schema.Settings, home: Home, *, emit: Emit) -> Servers | None:

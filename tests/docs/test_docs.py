@@ -16,6 +16,7 @@ from limpet.app import COMMANDS
 from limpet.config import check
 from limpet.config.channels import ChannelSettings, ChannelsSettings
 from limpet.config.schema import (
+    AgentSettings,
     EgressSecret,
     EgressSettings,
     FactSettings,
@@ -98,7 +99,12 @@ def test_every_setting_is_documented_with_its_default() -> None:
     egress = EgressSettings(secrets={"<name>": EgressSecret()})
     plugins = PluginsSettings(trusted={"<name>": TrustedPlugin()})
     full = Settings(
-        providers={"<name>": ProviderSettings()}, models=models, mcp=servers, plugins=plugins, egress=egress
+        agents={"<name>": AgentSettings()},
+        providers={"<name>": ProviderSettings()},
+        models=models,
+        mcp=servers,
+        plugins=plugins,
+        egress=egress,
     )
     table = msgspec.to_builtins(full)
     assert isinstance(table, dict)

@@ -152,6 +152,7 @@ COMMANDS = {
             usage="[id] [always]",
             run=approvals.approve,
             decides=True,
+            peers="anywhere",
         ),
         Command(
             name="queue",
@@ -161,9 +162,21 @@ COMMANDS = {
             needs_lease=True,
         ),
         Command(name="whoami", summary="who I take you for", run=look.whoami, peers="anywhere"),
-        Command(name="deny", summary="no to what waits for your word", usage="[id]", run=approvals.deny, decides=True),
         Command(
-            name="answer", summary="answer what I asked you", usage="[id] text", run=approvals.answer, decides=True
+            name="deny",
+            summary="no to what waits for your word",
+            usage="[id]",
+            run=approvals.deny,
+            decides=True,
+            peers="anywhere",
+        ),
+        Command(
+            name="answer",
+            summary="answer what I asked you",
+            usage="[id] text",
+            run=approvals.answer,
+            decides=True,
+            peers="anywhere",
         ),
         Command(name="context", summary="what the next request holds, in tokens", run=look.show_context),
         Command(

@@ -10,20 +10,17 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from msgspec import structs
-
 from limpet.agent.queue import Control
 from limpet.assistant import asking, commands, commands_mcp, recover, turn
 from limpet.assistant.claim import Claim, StaleLogError, claim, is_waiting
 from limpet.assistant.journal import TurnJournal
+from limpet.assistant.receiving import arrived, queueing_of, receive
 from limpet.assistant.services import Services
-from limpet.errors import InputError, LeaseHeldError, LeaseLostError
-from limpet.llm.tokens import estimate
-from limpet.llm.unicode import clean
+from limpet.errors import LeaseHeldError, LeaseLostError
 from limpet.session.aims import Aims
 from limpet.session.log import Log
 from limpet.store import approvals, entries, inbox, sessions, turns
-from limpet.store.commits import Queueing, TurnWriter
+from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnRow
@@ -31,19 +28,10 @@ from limpet.types.content import Text
 from limpet.types.entry import UserEntry
 from limpet.types.envelope import Inbound, InboxRow
 from limpet.types.event import Notice, TurnEnded
-from limpet.types.hook import MessageReceived
 from limpet.types.message import UserMessage
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at a session that another process holds."""
-SHORT = 1_000
-"""Characters that fit into any window."""
-MOST_OF_WINDOW = 0.6
-"""Share of the model's window that one message may take: prompt, tools and the answer need the rest."""
-MESSAGE_LIMIT = 400_000
-"""Characters of one message; a longer one is refused before anything is stored."""
-
-
 WAITING = "[Another Limpet process works on this conversation: waiting for it.]"
 
 
@@ -62,56 +50,14 @@ class Conversation:
 
     async def send(self, inbound: Inbound) -> InboxRow:
         """Store an event and see it to its end, by our own work or another process's. Raises as `receive` does."""
-        row, new = await self.receive(inbound)
-        if new and await self.arrived(row):
+        row, new = await receive(self, inbound)
+        if new and await arrived(self, row):
             await self.recover()
         attended = await self.attend(row.id)
         if not commands.find(inbound.text):
             return attended
         said = self.services.store.read(lambda connection: commands_mcp.said(connection, row))
         return await self.attend(said.id) if said else attended
-
-    async def receive(self, inbound: Inbound) -> tuple[InboxRow, bool]:
-        """Store an event; gives its row, and whether it is new.
-
-        Raises `InputError` for what cannot be taken, `StoreError` when it could not be stored.
-        """
-        if len(inbound.text) > MESSAGE_LIMIT:
-            raise InputError(
-                f"The message has {len(inbound.text):,} characters; at most {MESSAGE_LIMIT:,} can be taken.",
-                hint="Put it into a file in the workspace and say which.",
-            )
-        await self._check_room(inbound.text)
-        inbound = structs.replace(inbound, text=self.services.redactor.redact(clean(inbound.text)))
-        now = self.services.clock.now()
-        return await self.services.store.write(lambda connection: inbox.receive(connection, self.key, inbound, now=now))
-
-    async def arrived(self, row: InboxRow) -> bool:
-        """What is done at once about an event that has just been stored: hooks, and commands that need no lease.
-
-        Whether what waited for the owner may go on now.
-        """
-        inbound = row.inbound
-        if self.services.hooks is not None:
-            await self.services.hooks.tell(
-                MessageReceived(self.key, inbound.address.channel, inbound.sender, inbound.text)
-            )
-        if (command := commands.find(inbound.text)) and not command.needs_lease:
-            await commands.answer(self, row, command)
-            return command.decides
-        return False
-
-    async def _check_room(self, text: str) -> None:
-        """Refuse a text that would fill the model's window by itself. Raises `InputError`, `NoModelError`."""
-        if len(text) < SHORT:
-            return
-        profile = (await self.services.models.get(self.model_reference())).profile
-        room = int(profile.window * MOST_OF_WINDOW)
-        if 0 < room < (tokens := round(estimate(text) * profile.token_factor)):
-            raise InputError(
-                f"The message has about {tokens:,} tokens; {profile.reference} can take {room:,} in one message.",
-                hint="Put it into a file in the workspace and say which, or choose a model with a larger window.",
-            )
 
     async def attend(self, row: int) -> InboxRow:
         """Work, or wait for who works, until the event `row` is done or refused.
@@ -235,13 +181,8 @@ class Conversation:
             turn=name,
             key=self.key,
             render=partial(self._render, session=lease.session),
-            queueing=self._queueing(lease),
+            queueing=queueing_of(self.services, self.key, lease.session),
         )
-
-    def _queueing(self, lease: Lease) -> Queueing:
-        usual = self.services.rules.queueing(self.key)
-        own = self.services.store.read(lambda connection: sessions.queue_of(connection, lease.session))
-        return structs.replace(usual, mode=own) if own else usual
 
     def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:
         """The user entry of an event; None for a command, which is not for the model."""

@@ -22,10 +22,11 @@ def run(
     commands: Mapping[str, tuple[str, str]] = COMMANDS,
     checks: Sequence[str] = (),
     opener: str = "",
+    gateway: str = "",
 ) -> int:
     """Run the command that `arguments` (by default those of the process) name; gives the exit code.
 
-    `opener` names (`module:function`) what opens the assistant, see `cli.door`.
+    `opener` names (`module:function`) what opens the assistant, see `cli.door`; `gateway` what opens the gateway.
     `checks` names (`module:function`) what `limpet doctor` looks at beside its own; see `cli.doctor.Check`.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -34,4 +35,4 @@ def run(
         return 0
     from limpet.cli.group import execute  # imports click, which --version must not pay for
 
-    return execute(given, commands=commands, checks=tuple(checks), opener=opener)
+    return execute(given, commands=commands, checks=tuple(checks), opener=opener, gateway=gateway)

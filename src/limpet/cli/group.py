@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import click
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet import __version__
 from limpet.cli.logs import prepare_logging, where_to_look, without_secrets
@@ -39,6 +39,7 @@ class Invocation(Struct, frozen=True):
     config: str = ""
     checks: tuple[str, ...] = ()
     opener: str = ""
+    gateway: str = ""
 
     def home(self) -> Home:
         """Where everything lives. Raises `UserError`."""
@@ -108,7 +109,7 @@ def load(target: str) -> object:
 def _limpet(context: click.Context, config: str, verbose: bool) -> None:
     """Limpet, a personal agent that lives on your own machine and never loses anything."""
     given = context.ensure_object(Invocation)
-    context.obj = Invocation(config=config, checks=given.checks, opener=given.opener)
+    context.obj = structs.replace(given, config=config)
     prepare_logging(context.obj.home(), os.environ, verbose=verbose)
 
 
@@ -118,6 +119,7 @@ def execute(
     commands: Mapping[str, tuple[str, str]],
     checks: tuple[str, ...] = (),
     opener: str = "",
+    gateway: str = "",
 ) -> int:
     """Run one command line; gives the exit code. Errors are told, never raised.
 
@@ -128,7 +130,7 @@ def execute(
     try:
         # Not `group.main`: it would end the process by itself on a broken pipe.
         with group.make_context(
-            "limpet", list(arguments) or ["--help"], obj=Invocation(checks=checks, opener=opener)
+            "limpet", list(arguments) or ["--help"], obj=Invocation(checks=checks, opener=opener, gateway=gateway)
         ) as context:
             code: object = group.invoke(context)
         sys.stdout.flush()

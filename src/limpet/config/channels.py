@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, convert, field
 
 from limpet.types.envelope import QueueMode
 
@@ -47,6 +47,19 @@ class ChannelSettings(Struct, frozen=True):
 
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
+
+
+def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
+    """The settings of all accounts, by kind and name."""
+    kinds = convert(
+        {kind: getattr(channels, kind) for kind in channels.__struct_fields__}, dict[str, dict[str, object]]
+    )
+    return {
+        (kind, name): one
+        for kind, named in kinds.items()
+        for name, one in named.items()
+        if isinstance(one, ChannelSettings)
+    }
 
 
 class BindingSettings(Struct, frozen=True, forbid_unknown_fields=True):

@@ -461,6 +461,7 @@ class Settings(Struct, frozen=True):
 
     version: Count = CURRENT_VERSION
     agent: AgentSettings = AgentSettings()
+    agents: dict[str, AgentSettings] = field(default_factory=dict[str, AgentSettings])
     models: ModelsSettings = ModelsSettings()
     budgets: BudgetSettings = BudgetSettings()
     providers: dict[str, ProviderSettings] = field(default_factory=dict[str, ProviderSettings])

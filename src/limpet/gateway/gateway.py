@@ -69,6 +69,11 @@ class Gateway:
         self._watch = watch
 
     @property
+    def wanted(self) -> tuple[tuple[str, str], ...]:
+        """The channels that are switched on, by kind and account."""
+        return tuple(name for name, one in self._channels.configured().items() if one.enabled)
+
+    @property
     def _settings(self) -> GatewaySettings:
         return self._ground.agents.settings.gateway
 
@@ -108,7 +113,7 @@ class Gateway:
             self._faults[name] = str(error)
             return
         self._faults.pop(name, None)
-        link = Link(channel, settings, self._intake, self._ground.clock)
+        link = Link(channel, settings, desk=self._intake, clock=self._ground.clock)
         self.links[name] = link
         self._tasks[name] = self._ground.tasks.start(link.run(), f"channel {':'.join(name)}")
         self._ground.tasks.start(self._offer(link), "menu")

@@ -7,6 +7,7 @@ import logging
 from limpet.assistant import asking
 from limpet.assistant.commands import find as find_command
 from limpet.assistant.conversation import Conversation
+from limpet.assistant.receiving import arrived, receive
 from limpet.assistant.services import Services
 from limpet.errors import ConfigError, InputError, LimpetError
 from limpet.gateway import binding
@@ -70,7 +71,7 @@ class Intake:
         route = binding.choose(self._ground.agents.settings.gateway.bindings, arrival, default=link.settings.agent)
         try:
             async with self._ground.agents.use(route.agent) as services:
-                await self._store(services, link, arrival, access.trust)
+                await self._store(services, link, arrival, trust=access.trust)
         except (InputError, ConfigError) as error:
             await self._notices.say(address, error.present(), key=f"refused:{address.channel}:{arrival.event}")
 
@@ -102,7 +103,7 @@ class Intake:
         if peer.chat != address.chat or now - peer.seen > SPOKE_EVERY:
             await self._ground.store.write(lambda connection: peers.spoke(connection, address, arrival.sender, now=now))
 
-    async def _store(self, services: Services, link: Link, arrival: Arrival, trust: Trust) -> None:
+    async def _store(self, services: Services, link: Link, arrival: Arrival, *, trust: Trust) -> None:
         settings = self._ground.agents.settings.sessions
         key = keys.for_event(
             services.agent,
@@ -116,7 +117,7 @@ class Intake:
             return
         told = await enclosed(arrival.files, services, session=key)
         conversation = Conversation(services, key)
-        row, new = await conversation.receive(_inbound(arrival, trust, told))
+        row, new = await receive(conversation, _inbound(arrival, trust, told))
         if not new:
             return
         self._lanes.poke(key, after=self._pause(link, arrival))
@@ -148,7 +149,7 @@ class Intake:
         """Hooks, and what is answered at once: commands that only look, `/stop`, and the mode `interrupt`."""
         services, key = conversation.services, conversation.key
         try:
-            await conversation.arrived(row)
+            await arrived(conversation, row)
             command = find_command(row.inbound.text)
             if command is None and self._mode(services, key) == "interrupt":
                 await asking.stop(services, key)

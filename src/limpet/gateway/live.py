@@ -153,7 +153,8 @@ class _View:
         self._channel = chat.link.channel
         self._traits = chat.link.channel.traits
         self._message: str | None = None
-        self._shown = self._line = ""
+        self._shown: str = ""
+        self._line: str = ""
         self._edited = self._typed = float("-inf")
         self._told = False
 

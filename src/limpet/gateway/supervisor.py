@@ -52,7 +52,7 @@ class Link:
     `connected` is set while messages flow, which only the channel knows: it says so by `up` and `down`.
     """
 
-    def __init__(self, channel: Channel, settings: ChannelSettings, desk: Intaking, clock: Clock) -> None:
+    def __init__(self, channel: Channel, settings: ChannelSettings, *, desk: Intaking, clock: Clock) -> None:
         self.channel = channel
         self.settings = settings
         self.connected = asyncio.Event()

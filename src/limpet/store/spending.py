@@ -58,6 +58,12 @@ class _Row(Struct, array_like=True):
     estimated: int
 
 
+def total(connection: Connection, *, since: int) -> int:
+    """Micro-dollars of everything used since `since` (UTC ms), as far as prices are known."""
+    row = connection.execute("SELECT ifnull(SUM(cost), 0) FROM usage WHERE at >= ?", (since,)).fetchone()
+    return convert(row, tuple[int])[0]
+
+
 def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) -> list[Spent]:
     """Everything used since `since` (UTC ms), a row per `group`. `offset`: seconds that local time is ahead of UTC."""
     rows = connection.execute(

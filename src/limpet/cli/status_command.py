@@ -1,0 +1,100 @@
+"""`limpet status`: how the gateway is, what waits, what it costs today."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+from msgspec import Struct
+
+from limpet.cli.group import Invocation
+from limpet.cli.moments import ago, now_ms
+from limpet.cli.sessions_find import reading
+from limpet.cli.terminal import hand_over, pairs, say
+from limpet.gateway.status import Snapshot, read_snapshot
+from limpet.gateway.supervisor import Health
+from limpet.prompt.runtime import day_start
+from limpet.store import outlook, spending
+from limpet.store.outlook import Outlook
+from limpet.store.owner import Owner
+
+NO_GATEWAY = "no gateway runs (`limpet gateway` starts one)"
+STALE = 30_000
+"""Milliseconds after which a living gateway that says nothing counts as hung."""
+
+
+class Report(Struct, frozen=True):
+    """What `--json` prints. `gateway` is None when none runs; money is in micro-dollars."""
+
+    gateway: Snapshot | None
+    is_hung: bool
+    outlook: Outlook
+    spent_today: int
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def status(invocation: Invocation, *, as_json: bool) -> int:
+    """How the gateway and its channels are, what waits, and what was spent today.
+
+    Exit code 1 when something needs you: a channel that is not connected, a message that did not arrive.
+    """
+    home, now = invocation.home(), now_ms()
+    snapshot = read_snapshot(str(home.run / "gateway.json"))
+    if snapshot is not None and not _lives(str(home.run), snapshot.owner):
+        snapshot = None
+    zone = invocation.settings().settings.user.timezone
+    with reading(invocation) as connection:
+        found = outlook.look(connection) if connection else Outlook()
+        spent = spending.total(connection, since=day_start(now, zone)) if connection else 0
+    report = Report(snapshot, snapshot is not None and now - snapshot.at > STALE, found, spent)
+    if as_json:
+        hand_over(msgspec.json.encode(report).decode() + "\n")
+    else:
+        say(pairs(_lines(report, now)))
+    return int(_needs_you(report))
+
+
+def _lives(run: str, owner: str) -> bool:
+    us = Owner(run)
+    try:
+        return us.alive(owner)
+    finally:
+        us.close()
+
+
+def _needs_you(report: Report) -> bool:
+    down = report.gateway is not None and (
+        report.is_hung or report.gateway.faults or any(one.state != "connected" for one in report.gateway.channels)
+    )
+    return bool(down or report.outlook.dead)
+
+
+def _lines(report: Report, now: int) -> list[tuple[str, str]]:
+    found, gateway = report.outlook, report.gateway
+    rows = [("gateway", NO_GATEWAY if gateway is None else _gateway(report, gateway))]
+    for one in gateway.channels if gateway else ():
+        rows.append((f"{one.channel}:{one.account}", _channel(one, now)))
+    for kind, account, why in gateway.faults if gateway else ():
+        rows.append((f"{kind}:{account}", f"cannot be opened: {why}"))
+    early = f", the oldest from {ago(found.inbox_oldest, now)}" if found.inbox else ""
+    late = f", the oldest from {ago(found.outbox_oldest, now)}" if found.outbox else ""
+    dead = f"; {found.dead} did not arrive in the last week (`limpet outbox list`)" if found.dead else ""
+    rows += [
+        ("inbox", f"{found.inbox} waiting{early}"),
+        ("outbox", f"{found.outbox} waiting{late}{dead}"),
+        ("turns", f"{found.running} running, {found.waiting} waiting for your word"),
+        ("spent today", f"${report.spent_today / 1e6:.4f}"),
+    ]
+    return rows
+
+
+def _gateway(report: Report, gateway: Snapshot) -> str:
+    process = gateway.owner.partition("-")[0]
+    return f"process {process} does not answer" if report.is_hung else f"running, process {process}"
+
+
+def _channel(one: Health, now: int) -> str:
+    why = f": {one.error}" if one.error else ""
+    flowed = f"last message in {ago(one.received, now)}, out {ago(one.sent, now)}"
+    return f"{one.state}{why} (since {ago(one.since, now)}; {flowed})"

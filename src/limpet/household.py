@@ -1,0 +1,218 @@
+"""The composition root of the gateway: its agents and channels, built from the settings as they are, and anew when
+they change."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeGuard
+
+from limpet import wiring
+from limpet.channels.kinds import KINDS, Means
+from limpet.cli.door import Entrance
+from limpet.cli.group import Invocation, load
+from limpet.config import schema
+from limpet.config.agents import agent_names, settings_of
+from limpet.config.channels import ChannelSettings, accounts
+from limpet.config.load import Loaded, load_settings
+from limpet.config.paths import Home
+from limpet.config.secrets import resolve
+from limpet.errors import ConfigError
+from limpet.gateway import binding
+from limpet.gateway.gateway import Gateway, only_one
+from limpet.gateway.ground import Ground
+from limpet.gateway.watch import Watch
+from limpet.store import peers
+from limpet.store.peers import Peer
+from limpet.types.approval import Approval, Reply
+from limpet.types.channel import Channel
+from limpet.wiring import State, SystemClock
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_gateway(invocation: Invocation) -> AsyncGenerator[Gateway]:
+    """The gateway of a home, until the block ends. Raises `UserError`, `StoreError`."""
+    home, loaded, watch = invocation.home(), invocation.settings(), Watch()
+    _check(loaded.settings)
+    wiring.prepare(loaded.settings, home, emit=watch.emit)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(only_one(str(home.run)))
+        state = await wiring.open_state(stack, home, loaded.settings.store)
+        agents = Household(home, loaded, state, watch=watch)
+        stack.push_async_callback(agents.close)
+        ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
+        yield Gateway(ground, Doors(agents, home), watch, status=str(home.run / "gateway.json"))
+
+
+def _check(settings: schema.Settings) -> None:
+    """Raises `ConfigError` for a binding or channel that could never do what it says."""
+    names = agent_names(settings)
+    binding.check(settings.gateway.bindings, agents=names, kinds=tuple(KINDS))
+    for (kind, account), one in accounts(settings.channels).items():
+        if one.agent not in names:
+            where = f"channels.{kind}.{account}.agent"
+            raise ConfigError(f"{where}: there is no agent {one.agent}.", hint=f"There are: {', '.join(names)}.")
+
+
+class OwnerAsker:
+    """Implements the port `Asker`: whether the owner can be asked in a chat. The asking is the gateway's business."""
+
+    def __init__(self, household: Household) -> None:
+        self._household = household
+
+    @property
+    def can_ask(self) -> bool:
+        return self._household.has_owner
+
+    async def ask(self, approval: Approval) -> Reply | None:
+        return None
+
+
+@dataclass(slots=True)
+class _Agent:
+    """The services of an agent as they were built last. They end when they are `old` and nobody uses them."""
+
+    stack: AsyncExitStack
+    services: wiring.Services
+    users: int = 0
+    old: bool = False
+
+
+@dataclass(slots=True)
+class Household:
+    """Implements the port `Agents`: each is built when it is first used, and anew after a change."""
+
+    home: Home
+    loaded: Loaded
+    state: State
+    watch: Watch
+    _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
+    _outdated: list[_Agent] = field(default_factory=list[_Agent])
+    _seen: str = ""
+
+    def __post_init__(self) -> None:
+        self._seen = self._fingerprint()
+
+    @property
+    def settings(self) -> schema.Settings:
+        return self.loaded.settings
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return agent_names(self.settings)
+
+    @property
+    def has_owner(self) -> bool:
+        own = accounts(self.settings.channels).values()
+        return any(one.owners for one in own) or bool(self.state.store.read(peers.owners))
+
+    @asynccontextmanager
+    async def use(self, agent: str) -> AsyncGenerator[wiring.Services]:
+        found = await self._find(agent)
+        found.users += 1
+        try:
+            yield found.services
+        finally:
+            found.users -= 1
+            await self._end_outdated()
+
+    async def _find(self, agent: str) -> _Agent:
+        if agent not in self._agents:
+            wiring.prepare(settings_of(self.settings, agent), self.home, emit=self.watch.emit)
+            async with AsyncExitStack() as stack:
+                entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False)
+                services = await wiring.open_agent(
+                    stack, self.loaded, home=self.home, entrance=entrance, state=self.state
+                )
+                if agent in self._agents:  # somebody else was faster; ours ends with the stack
+                    return self._agents[agent]
+                self._agents[agent] = _Agent(stack.pop_all(), services)
+        return self._agents[agent]
+
+    async def refresh(self) -> bool:
+        seen = self._fingerprint()
+        if seen == self._seen:
+            return False
+        self._seen = seen
+        loaded = load_settings(self.home.config, os.environ)
+        _check(loaded.settings)
+        self.loaded = loaded
+        for one in self._agents.values():
+            one.old = True
+        self._outdated += self._agents.values()
+        self._agents.clear()
+        await self._end_outdated()
+        log.info("the settings or the owner's accounts have changed, and are used from now on")
+        return True
+
+    def _fingerprint(self) -> str:
+        """Of all that agents are built from."""
+        config = self.home.config
+        text = config.read_bytes() if config.exists() else b""
+        owners = self.state.store.read(peers.owners)
+        return hashlib.sha256(text + repr([_who(one) for one in owners]).encode()).hexdigest()
+
+    async def _end_outdated(self) -> None:
+        for one in [one for one in self._outdated if not one.users]:
+            self._outdated.remove(one)
+            await one.stack.aclose()
+
+    async def close(self) -> None:
+        for one in (*self._outdated, *self._agents.values()):
+            await one.stack.aclose()
+        self._outdated.clear()
+        self._agents.clear()
+
+
+def _who(peer: Peer) -> tuple[str, str, str]:
+    return peer.channel, peer.account, peer.id
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Implements the port `Opening`: the channels that are configured."""
+
+    household: Household
+    home: Home
+
+    def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
+        return accounts(self.household.settings.channels)
+
+    def open(self, kind: str, account: str) -> Channel:
+        settings = self.configured()[kind, account]
+        where = f"channels.{kind}.{account}"
+
+        def secret(reference: str) -> str:
+            return resolve(reference, key=where, root=self.home.root, environ=os.environ)
+
+        means = Means(SystemClock(), str(self.home.root / "channels" / kind / account), secret)
+        try:
+            return _maker(kind)(account, settings, means)
+        except ImportError as error:
+            raise ConfigError(
+                f"{where}: its library is not installed ({error.name}).",
+                hint=f"Install it: pip install 'limpet[{kind}]'.",
+            ) from None
+
+
+class Maker(Protocol):
+    """Makes the channel of one account; provided by each module of `channels`."""
+
+    def __call__(self, account: str, settings: ChannelSettings, means: Means, /) -> Channel: ...
+
+
+def _maker(kind: str) -> Maker:
+    found = load(KINDS[kind])
+    if not _is_maker(found):
+        raise TypeError(f"{KINDS[kind]} makes no channel")
+    return found
+
+
+def _is_maker(value: object) -> TypeGuard[Maker]:
+    return callable(value)
