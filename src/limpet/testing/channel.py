@@ -67,36 +67,13 @@ class Ways(Struct, frozen=True):
 PLAINLY = Ways()
 
 
-class FakeChannel:
-    """One account on a `FakePlatform`, its own in memory unless one is passed.
+class FakePeople:
+    """What a test does on a platform: says things, sees what stands there, waits, makes it fail."""
 
-    A test says things with `say`, reads `visible`, `answers` and `platform.records`, waits with `until`, and makes it
-    fail with `fail`, `cut`, `ready`, `doubled`, `shuffled` and `again`.
-    """
-
-    def __init__(
-        self,
-        *,
-        name: str = "fake",
-        account: str = "main",
-        traits: Traits = EVERYTHING,
-        platform: FakePlatform | None = None,
-    ) -> None:
+    def __init__(self, name: str, account: str, platform: FakePlatform) -> None:
         self._name = name
         self._account = account
-        self._linked = False
-        self.traits = traits
-        self.platform = platform or FakePlatform()
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def account(self) -> str:
-        return self._account
-
-    # What a test does.
+        self.platform = platform
 
     def address(self, chat: str, thread: str = "") -> Address:
         return Address(self._name, self._account, chat, thread)
@@ -170,7 +147,33 @@ class FakeChannel:
         """The connection breaks: `run` raises."""
         self.platform.put(lambda _: Cut())
 
-    # What the gateway does.
+
+class FakeChannel(FakePeople):
+    """One account on a `FakePlatform`, its own in memory unless one is passed.
+
+    A test says things with `say`, reads `visible`, `answers` and `platform.records`, waits with `until`, and makes it
+    fail with `fail`, `cut`, `ready`, `doubled`, `shuffled` and `again`.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "fake",
+        account: str = "main",
+        traits: Traits = EVERYTHING,
+        platform: FakePlatform | None = None,
+    ) -> None:
+        super().__init__(name, account, platform or FakePlatform())
+        self._linked = False
+        self.traits = traits
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def account(self) -> str:
+        return self._account
 
     async def run(self, desk: Desk) -> None:
         trouble = self.platform.meet("connect")
