@@ -83,5 +83,8 @@ class FakeHarness:
     async def fail(self, fault: Fault) -> None:
         self._people.fail(_KINDS[fault], seconds=2.0 if fault == "limited" else 0.0)
 
+    async def heal(self) -> None:
+        pass
+
     async def cut(self) -> None:
         self._people.cut()

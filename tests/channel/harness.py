@@ -102,6 +102,10 @@ class Harness(Protocol):
 
     async def fail(self, fault: Fault) -> None: ...
 
+    async def heal(self) -> None:
+        """The fault is over, if it was not already."""
+        ...
+
     async def cut(self) -> None:
         """Break the connections that stand."""
         ...
