@@ -58,6 +58,12 @@ class Quote(Struct, frozen=True):
     text: str = ""
 
 
+class TopicOpened(Struct, frozen=True):
+    """The notice that a topic was opened."""
+
+    name: str = ""
+
+
 class Message(Struct, frozen=True, kw_only=True):
     message_id: int
     chat: Chat
@@ -86,7 +92,7 @@ class Message(Struct, frozen=True, kw_only=True):
     contact: Contact | None = None
     migrate_to_chat_id: int = 0
     migrate_from_chat_id: int = 0
-    forum_topic_created: msgspec.Raw | None = None
+    forum_topic_created: TopicOpened | None = None
 
 
 class Pressed(Struct, frozen=True, kw_only=True):
