@@ -76,6 +76,7 @@ class Api:
                 headers=headers,
                 timeout=timeout,
                 proxy=self._proxy,
+                allow_redirects=False,
             ) as response:
                 raw = await response.read()
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError) as error:

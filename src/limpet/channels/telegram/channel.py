@@ -85,7 +85,9 @@ class TelegramChannel:
         common = _common(piece)
 
         async def act(chat: int | str) -> Sent:
-            return await self._worded("sendMessage", {"chat_id": chat, **common, **_NO_PREVIEW}, piece.body, "text")
+            return await self._worded(
+                "sendMessage", {"chat_id": chat, **common, **_NO_PREVIEW}, body=piece.body, field="text"
+            )
 
         return str((await self._moving(piece.address, act)).message_id)
 
@@ -125,10 +127,10 @@ class TelegramChannel:
         async def act(chat: int | str) -> None:
             there: dict[str, Value] = {"chat_id": chat, **params}
             try:
-                await self._worded("editMessageText", {**there, **_NO_PREVIEW}, piece.body, "text")
+                await self._worded("editMessageText", {**there, **_NO_PREVIEW}, body=piece.body, field="text")
             except ApiError as error:
                 if error.tells("there is no text in the message"):
-                    await self._worded("editMessageCaption", there, piece.body, "caption")
+                    await self._worded("editMessageCaption", there, body=piece.body, field="caption")
                 elif not error.tells("message is not modified"):
                     raise
 
@@ -170,7 +172,7 @@ class TelegramChannel:
                 self._commands[name] = entry.name
         await self._api.call("setMyCommands", bool, params={"commands": commands})
 
-    async def _worded(self, method: str, params: dict[str, Value], body: Body, field: str) -> Sent:
+    async def _worded(self, method: str, params: dict[str, Value], *, body: Body, field: str) -> Sent:
         async def call(text: dict[str, Value]) -> Sent:
             return await self._api.call(method, Sent, params={**params, **text})
 

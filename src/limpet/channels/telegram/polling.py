@@ -15,9 +15,9 @@ from msgspec import Struct
 from limpet.channels.telegram.api import Api, ApiError, Value
 from limpet.channels.telegram.moves import Moves
 from limpet.channels.telegram.reading import Reader
-from limpet.channels.telegram.wire import Media, Message, Number, Pressed, Update, User
+from limpet.channels.telegram.wire import Message, Number, Pressed, Update, User
 from limpet.errors import ChannelError, NotAcceptedError, RefusedError, StoreError
-from limpet.types.channel import Desk, File
+from limpet.types.channel import Desk
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +80,10 @@ class Polling:
 
     async def _meet(self) -> Reader:
         me = await self._api.call("getMe", User, params={}, wait=self._patience.answer)
-        return Reader(me, self._account, self._known, self._file, self._commands)
+        return Reader(me, self._account, self._known, self._api, self._commands)
 
     def _known(self, chat: int) -> str:
         return self._moves.known(str(chat))
-
-    def _file(self, media: Media, name: str, mime: str, voice: bool) -> File:
-        return self._api.file(media.file_id, name, mime, size=media.file_size, voice=voice)
 
     async def _poll(self, seconds: int) -> list[msgspec.Raw]:
         params: dict[str, Value] = {"timeout": seconds, "allowed_updates": _UPDATES}

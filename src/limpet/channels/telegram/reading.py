@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from limpet.channels.telegram.api import Api
 from limpet.channels.telegram.wire import Chat, Entity, Media, Message, Pressed, Update, User
 from limpet.types.channel import Arrival, File
 from limpet.types.envelope import Address
@@ -16,7 +17,7 @@ _COMMAND = re.compile(r"/(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads for the bot `me`. `chat_of` gives the id under which we know a chat, `file` makes one that can be fetched.
+    """Reads for the bot `me`. `chat_of` gives the id under which we know a chat; files are fetched by `api`.
 
     `commands` maps commands as Telegram writes them to their real names.
     """
@@ -24,7 +25,7 @@ class Reader:
     me: User
     account: str
     chat_of: Callable[[int], str]
-    file: Callable[[Media, str, str, bool], File]
+    api: Api
     commands: dict[str, str]
 
     def arrival(self, update: Update) -> Arrival | None:
@@ -126,7 +127,8 @@ class Reader:
         found: list[File] = []
         if message.photo:
             largest = max(message.photo, key=lambda one: one.width)
-            found.append(self.file(largest, f"photo-{message.message_id}.jpg", "image/jpeg", False))
+            name = f"photo-{message.message_id}.jpg"
+            found.append(self.api.file(largest.file_id, name, "image/jpeg", size=largest.file_size))
         # An animation is given a second time as a document, for programs that know none.
         document = None if message.animation is not None else message.document
         rest: tuple[tuple[Media | None, str, str, bool], ...] = (
@@ -139,7 +141,8 @@ class Reader:
         )
         for media, name, mime, voice in rest:
             if media is not None:
-                found.append(self.file(media, media.file_name or name, media.mime_type or mime, voice))
+                name, mime = media.file_name or name, media.mime_type or mime
+                found.append(self.api.file(media.file_id, name, mime, size=media.file_size, voice=voice))
         return tuple(found)
 
 
