@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from limpet.testing.channel import FakeChannel, Ways
 from limpet.testing.platform import FakePlatform, Kind, Met, Sent, Trouble
 from limpet.types.channel import Traits
 from tests.channel.harness import RecordingDesk, piece, running
+
+CHILD = Path(__file__).with_name("echo_child.py")
 
 
 def test_what_was_said_and_sent_is_seen_by_a_process_that_comes_later(tmp_path: Path) -> None:
@@ -130,5 +133,27 @@ def test_edits_reactions_and_answers_are_shown() -> None:
             asked, answer = fake.visible("room")
             assert asked.reaction == "👀"
             assert (answer.text, answer.edits, answer.reply_to) == ("done", ("thinking",), said.message)
+
+    asyncio.run(scene())
+
+
+def test_what_a_killed_process_did_not_acknowledge_is_given_to_the_next(tmp_path: Path) -> None:
+    async def scene() -> None:
+        people = FakeChannel(platform=FakePlatform(tmp_path))
+        texts = [f"number {at}" for at in range(30)]
+        child = await asyncio.create_subprocess_exec(sys.executable, CHILD, tmp_path)
+        for at, text in enumerate(texts):
+            await people.say(text)
+            if at == 10:
+                await people.until(lambda: len(people.answers("ann")) >= 3, within=30)
+                child.kill()
+                await child.wait()
+        second = await asyncio.create_subprocess_exec(sys.executable, CHILD, tmp_path)
+        await people.settled(within=30)
+        second.kill()
+        await second.wait()
+        answers = list(people.answers("ann"))
+        assert list(dict.fromkeys(answers)) == texts
+        assert len(answers) <= len(texts) + 1  # the child keeps no inbox: one may have been answered and not taken
 
     asyncio.run(scene())
