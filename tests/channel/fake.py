@@ -4,7 +4,7 @@ import hashlib
 from typing import Literal, Self
 
 from limpet.testing.channel import FakeChannel, Ways
-from limpet.testing.platform import FakeFile, FakePlatform, Kind, Said, Typed
+from limpet.testing.platform import FakeFile, FakePlatform, Kind, Typed
 from limpet.types.envelope import Address, Attachment
 from tests.channel.harness import ALL, Fault, Place, Say, Shown
 
@@ -70,9 +70,9 @@ class FakeHarness:
         return found
 
     async def reaction(self, message: str) -> str:
-        chats = {said.address for said in self.platform.of(Said)}
-        shown = [one for chat in chats for one in self.platform.visible(chat.chat, chat.thread)]
-        return next(one.reaction for one in shown if one.message == message)
+        found = self.platform.message(message)
+        assert found is not None
+        return found.reaction
 
     async def typed(self, place: Place) -> int:
         return sum(typed.address == self.address(place) for typed in self.platform.of(Typed))

@@ -188,6 +188,13 @@ def test_a_portal_that_answers_in_its_place_took_nothing(tmp_path: Path) -> None
         sends(tmp_path, piece(ANN, "x"), telegram=telegram)
 
 
+def test_an_upload_that_is_too_large_for_the_server_never_arrives(tmp_path: Path) -> None:
+    telegram = FakeTelegram()
+    telegram.fault("sendMessage", Fault("page", status=413))
+    with pytest.raises(RefusedError, match="too large"):
+        sends(tmp_path, piece(ANN, "x"), telegram=telegram)
+
+
 @pytest.mark.parametrize(("resend", "error"), [(False, UnsureError), (True, NotAcceptedError)])
 def test_a_gateways_page_leaves_open_whether_it_arrived(tmp_path: Path, resend: bool, error: type[Exception]) -> None:
     async def scene() -> None:

@@ -266,7 +266,8 @@ class FakeChannel(FakePeople):
         return act()
 
     def _find(self, address: Address, message: str) -> None:
-        if message not in {one.message for one in self.visible(address.chat, address.thread) if not one.sender}:
+        found = self.platform.message(message)
+        if found is None or found.sender or found.address != address:
             raise RefusedError("there is no such message")
 
     def _check(self, piece: Piece) -> None:

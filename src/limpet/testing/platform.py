@@ -216,6 +216,11 @@ class FakePlatform:
         place = (chat, thread)
         return tuple(one for one in self._shown.values() if (one.address.chat, one.address.thread) == place)
 
+    def message(self, message: str) -> Shown | None:
+        """A message that stands somewhere, by its id."""
+        self._refresh()
+        return self._shown.get(message)
+
     def _note(self, record: Record) -> None:
         self._records.append(record)
         match record:

@@ -92,6 +92,8 @@ class Api:
             answer = msgspec.json.decode(raw, type=Answer)
         except msgspec.DecodeError:
             answer = None
+        if status == 413:
+            raise RefusedError(f"Telegram finds the request of {method} too large")
         if answer is None and status < 500:
             # A proxy or captive portal answered: nothing of ours reached the API.
             raise NotAcceptedError(f"what answers {method} is no Bot API (status {status})")
