@@ -8,7 +8,11 @@ from types import MappingProxyType
 
 from limpet.types.ports import Clock
 
-KINDS: Mapping[str, str] = MappingProxyType({})
+KINDS: Mapping[str, str] = MappingProxyType(
+    {
+        "telegram": "limpet.channels.telegram.channel:make",
+    }
+)
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""
 
 
@@ -16,9 +20,11 @@ KINDS: Mapping[str, str] = MappingProxyType({})
 class Means:
     """What a channel is made with. `secret` gives the value of a setting that may be a reference to a secret.
 
-    `folder` is where it may keep files between runs (absolute, made when used; mode 700).
+    `folder` is where this account may keep files between runs (absolute, made when used; mode 700). `blob` gives the
+    path of what is to be sent (`Attachment.blob`), and raises `FileNotFoundError`.
     """
 
     clock: Clock
     folder: str
     secret: Callable[[str], str]
+    blob: Callable[[str], str]

@@ -45,8 +45,22 @@ class ChannelSettings(Struct, frozen=True):
     per_minute: Count = 30
 
 
+class TelegramSettings(ChannelSettings, frozen=True):
+    """A bot. `token` may be a reference to a secret; `proxy` is that of an HTTP proxy.
+
+    `resend_on_5xx`: what a gateway of Telegram's may have lost or not is sent again, and so may stand there twice.
+    """
+
+    token: str = ""
+    base_url: str = "https://api.telegram.org"
+    proxy: str = ""
+    resend_on_5xx: bool = False
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
+
+    telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
