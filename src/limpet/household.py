@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeGuard
@@ -23,10 +23,11 @@ from limpet.config.paths import Home
 from limpet.config.secrets import resolve
 from limpet.errors import ConfigError
 from limpet.gateway import binding
-from limpet.gateway.gateway import Gateway, only_one
+from limpet.gateway.gateway import Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
 from limpet.gateway.watch import Watch
 from limpet.store import peers
+from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
 from limpet.types.approval import Approval, Reply
 from limpet.types.channel import Channel
@@ -35,9 +36,15 @@ from limpet.wiring import State, SystemClock
 log = logging.getLogger(__name__)
 
 
+Opener = Callable[["Household", Home], Opening]
+
+
 @asynccontextmanager
-async def open_gateway(invocation: Invocation) -> AsyncGenerator[Gateway]:
-    """The gateway of a home, until the block ends. Raises `UserError`, `StoreError`."""
+async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> AsyncGenerator[Gateway]:
+    """The gateway of a home, until the block ends. Raises `UserError`, `StoreError`.
+
+    `doors` gives the channels instead of those that are configured.
+    """
     home, loaded, watch = invocation.home(), invocation.settings(), Watch()
     _check(loaded.settings)
     wiring.prepare(loaded.settings, home, emit=watch.emit)
@@ -47,7 +54,7 @@ async def open_gateway(invocation: Invocation) -> AsyncGenerator[Gateway]:
         agents = Household(home, loaded, state, watch=watch)
         stack.push_async_callback(agents.close)
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
-        yield Gateway(ground, Doors(agents, home), watch, status=str(home.run / "gateway.json"))
+        yield Gateway(ground, (doors or Doors)(agents, home), watch, status=str(home.run / "gateway.json"))
 
 
 def _check(settings: schema.Settings) -> None:
@@ -191,7 +198,8 @@ class Doors:
         def secret(reference: str) -> str:
             return resolve(reference, key=where, root=self.home.root, environ=os.environ)
 
-        means = Means(SystemClock(), str(self.home.root / "channels" / kind / account), secret)
+        folder = str(self.home.root / "channels" / kind / account)
+        means = Means(SystemClock(), folder, secret, BlobStore(str(self.home.blobs), self.household.state.store).path)
         try:
             return _maker(kind)(account, settings, means)
         except ImportError as error:

@@ -1,0 +1,310 @@
+"""The gateway as a whole: what people say is answered once, in order, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from limpet.store import inbox, outbox, peers
+from limpet.testing.channel import FakeChannel, Ways
+from limpet.testing.fakes import Call, Reply
+from limpet.testing.fakes.script import Seen
+from limpet.types.channel import Traits
+from tests.gateway.house import OWNER, House, echo, house
+
+GROUP = Ways(in_group=True, mentioned=True, chat_name="Family")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("LIMPET_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def slowly(seconds: float) -> Callable[[Seen], Reply]:
+    """Echoes, each answer begun after a while."""
+    return lambda seen: structs.replace(echo(seen), delay=seconds)
+
+
+def texts(fake: FakeChannel, chat: str = "ann") -> tuple[str, ...]:
+    return fake.answers(chat)
+
+
+async def told(fake: FakeChannel, count: int, chat: str = "ann") -> tuple[str, ...]:
+    """The answers in a chat once there are as many."""
+    await fake.until(lambda: len(fake.answers(chat)) >= count)
+    return fake.answers(chat)
+
+
+def test_a_message_is_answered(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake):
+            await fake.say("hello")
+            return await told(fake, 1)
+
+    assert asyncio.run(main()) == ("echo: hello",)
+
+
+def test_a_stranger_gets_one_code_and_may_speak_once_it_is_approved(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], int]:
+        fake = FakeChannel()
+        async with house(home, fake, settings=structs.replace(OWNER, owners=())) as here:
+            await fake.say("hello", sender="bob")
+            await told(fake, 1, "bob")
+            await fake.say("hello?", sender="bob")
+            await fake.settled()
+            store = here.agents.state.store
+            (code,) = store.read(lambda connection: peers.codes(connection, now=0))
+            assert code.code in fake.answers("bob")[0]
+            made = await store.write(
+                lambda connection: peers.approve(connection, code.code, role=None, by="cli", now=code.created)
+            )
+            assert made is not None
+            assert made.role == "owner"
+            await fake.say("now?", sender="bob")
+            return await told(fake, 2, "bob"), len(here.model.requests)
+
+    said, asked = asyncio.run(main())
+    assert said[1] == "echo: now?"
+    assert asked == 1
+
+
+def test_in_a_group_only_who_means_it_is_answered_and_the_sender_is_named(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], list[str]]:
+        fake = FakeChannel()
+        async with house(home, fake) as here:
+            await fake.say("hi all", chat="g1", ways=structs.replace(GROUP, mentioned=False))
+            await fake.say("hi bot", sender="cat", chat="g1", ways=GROUP)
+            return await told(fake, 1, "g1"), here.asked
+
+    said, asked = asyncio.run(main())
+    assert said == ("echo: hi bot",)
+    assert len(asked) == 1
+    assert "Chat: Family" in asked[0]
+    assert "Sender: Cat (cat)" in asked[0]
+
+
+def test_what_is_said_meanwhile_is_taken_into_the_turn(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if "one" in str(seen.body) and "two" not in str(seen.body):
+            return Reply(calls=(Call("list_dir"),), delay=0.3)
+        return Reply(text=("both",))
+
+    async def main() -> tuple[tuple[str, ...], int]:
+        fake = FakeChannel()
+        async with house(home, fake, script=script, config="gateway.debounce = 0") as here:
+            await fake.say("one")
+            await fake.until(lambda: len(here.model.requests) == 1)
+            await fake.say("two")
+            return await told(fake, 1), len(here.model.requests)
+
+    assert asyncio.run(main()) == (("both",), 2)
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [("followup", ["one", "two", "three"]), ("collect", ["one", "three"]), ("interrupt", ["three"])],
+)
+def test_queue_modes(home: Path, mode: str, expected: list[str]) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake, script=slowly(0.4), config=f'gateway.queue = "{mode}"') as here:
+            await fake.say("one")
+            await fake.until(lambda: len(here.model.requests) == 1)
+            await fake.say("two")
+            await fake.say("three")
+            return await told(fake, len(expected))
+
+    assert list(asyncio.run(main())) == [f"echo: {text}" for text in expected]
+
+
+def test_stop_ends_a_turn_out_of_band(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake, script=slowly(30.0)) as here:
+            await fake.say("work")
+            await fake.until(lambda: len(here.model.requests) == 1)
+            await fake.say("/stop")
+            await told(fake, 1)
+            await fake.until(lambda: not here.gateway.lanes.running)
+            return fake.answers("ann")
+
+    (said,) = asyncio.run(main())
+    assert "stop" in said.lower()
+
+
+def test_peers_may_not_give_the_owners_commands(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake, settings=structs.replace(OWNER, allow=("bob",))):
+            await fake.say("/model x/y", sender="bob")
+            await fake.say("/whoami", sender="bob")
+            return await told(fake, 2, "bob")
+
+    said = "\n".join(asyncio.run(main()))
+    assert "Only the owner may use /model here." in said
+    assert "somebody who may talk to me" in said
+
+
+def test_an_approval_is_asked_in_the_chat_and_given_by_a_button(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if "wrote" in str(seen.body) or '"tool"' in str(seen.body):
+            return Reply(text=("done",))
+        return Reply(calls=(Call("exec", '{"command": "touch made", "place": "host"}'),))
+
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake, script=script):
+            await fake.say("make it")
+            await told(fake, 1)
+            await fake.until(lambda: any(one.choices for one in fake.visible("ann")))
+            choice = next(one for one in fake.visible("ann") if one.choices).choices[0]
+            assert choice.label == "Yes, this once"
+            await fake.say(choice.says, ways=Ways(pressed=True))
+            return await told(fake, 3)
+
+    said = asyncio.run(main())
+    assert "I need your word" in said[0]
+    assert {"done"} < set(said) | {""}
+    assert (home / "workspace" / "made").exists()
+
+
+def test_a_preview_becomes_the_answer(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        return Reply(text=("first ", "second ", "third"), gap=0.1)
+
+    async def main() -> tuple[tuple[str, ...], int, int]:
+        fake = FakeChannel()
+        async with house(home, fake, script=script):
+            await fake.say("tell")
+            await fake.until(lambda: fake.answers("ann") == ("first second third",))
+        kinds = [type(record).__name__ for record in fake.platform.records]
+        return fake.answers("ann"), kinds.count("Sent"), kinds.count("Edited")
+
+    said, sent, edited = asyncio.run(main())
+    assert said == ("first second third",)
+    assert sent == 1
+    assert edited >= 1
+
+
+def test_where_nothing_can_be_changed_paragraphs_come_as_they_are_finished(home: Path) -> None:
+    first, second = "a " * 150, "b " * 150
+    traits = Traits(blocks=True)
+
+    def script(seen: Seen) -> Reply:
+        return Reply(text=(f"{first}\n\n", f"{second}\n\n", "the end"), gap=0.3)
+
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel(traits=traits)
+        async with house(home, fake, script=script):
+            await fake.say("tell")
+            await fake.until(lambda: fake.answers("ann")[-1:] == ("the end",))
+        return fake.answers("ann")
+
+    assert [one.strip() for one in asyncio.run(main())] == [first.strip(), second.strip(), "the end"]
+
+
+def test_what_may_have_arrived_is_not_sent_again_and_the_next_one_says_so(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel(traits=Traits())
+        async with house(home, fake):
+            fake.fail("unsure")
+            await fake.say("one")
+            await fake.settled()
+            await fake.say("two")
+            return await told(fake, 1)
+
+    (said,) = asyncio.run(main())
+    assert said == "[The message before this one may not have arrived.]\necho: two"
+
+
+def test_who_is_refused_for_good_does_not_hold_up_the_chat_and_the_owner_is_told(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        fake = FakeChannel(traits=Traits())
+        async with house(home, fake, settings=structs.replace(OWNER, allow=("bob",))) as here:
+            store = here.agents.state.store
+            await store.write(lambda connection: peers.put(connection, peers.Peer("fake", "main", "ann", "owner", "", 1, "", "ann", 1)))
+            fake.fail("reject", chat="bob")
+            await fake.say("one", sender="bob")
+            await told(fake, 1)
+            await fake.say("two", sender="bob")
+            return await told(fake, 1, "bob"), await told(fake, 1)
+
+    bob, owner = asyncio.run(main())
+    assert bob == ("echo: two",)
+    assert "A message of mine could not be delivered" in owner[0]
+    assert "not here, not ever" in owner[0]
+
+
+def test_settings_that_change_count_at_once(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel()
+        async with house(home, fake) as here:
+            await fake.say("one")
+            await told(fake, 1)
+            (here.home / "SOUL").write_text("")
+            config = here.home / "config.toml"
+            config.write_text(config.read_text().replace("lab/dreamer", "lab/other"))
+            await asyncio.sleep(0)
+            await fake.until(lambda: here.agents.settings.agent.model == "lab/other")
+            await fake.say("/model")
+            return await told(fake, 2)
+
+    assert "lab/other" in asyncio.run(main())[1]
+
+
+def test_a_model_that_cannot_be_had_is_told_and_the_message_kept(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], int]:
+        fake = FakeChannel()
+        async with house(home, fake) as here:
+            config = here.home / "config.toml"
+            text = config.read_text()
+            config.write_text(text.replace("lab/dreamer", "nowhere/x"))
+            await fake.until(lambda: here.agents.settings.agent.model == "nowhere/x")
+            await fake.say("one")
+            (said,) = await told(fake, 1)
+            waiting = here.agents.state.store.read(inbox.keys_waiting)
+            config.write_text(text)
+            await fake.until(lambda: here.agents.settings.agent.model == "lab/dreamer")
+            await fake.say("two")
+            assert "Your message is kept" in said
+            return await told(fake, 2), len(waiting)
+
+    said, waiting = asyncio.run(main())
+    assert waiting == 1
+    assert said[1] == "echo: two"
+
+
+def test_parts_of_a_long_answer_arrive_in_order_also_after_refusals(home: Path) -> None:
+    long = "\n\n".join(f"paragraph {number} " + "x" * 300 for number in range(20))
+
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel(traits=Traits(limit=1_000))
+        async with house(home, fake, script=[Reply(text=(long,))]):
+            fake.fail("limit", seconds=0.1)
+            await fake.say("tell")
+            await fake.until(lambda: "paragraph 19" in " ".join(fake.answers("ann")[-1:]), within=30)
+        return fake.answers("ann")
+
+    said = asyncio.run(main())
+    assert [int(one.split()[1]) for text in said for one in text.split("\n\n")] == list(range(20))
+
+
+def test_everything_is_settled_at_the_end(home: Path) -> None:
+    async def main() -> House:
+        fake = FakeChannel()
+        async with house(home, fake) as here:
+            for number in range(5):
+                await fake.say(f"m{number}", sender="ann", chat=f"g{number}", ways=GROUP)
+            for number in range(5):
+                await told(fake, 1, f"g{number}")
+            assert here.agents.state.store.read(outbox.chats_waiting) == []
+            assert here.agents.state.store.read(inbox.keys_waiting) == []
+        return here
+
+    asyncio.run(main())
