@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from limpet.gateway.gateway import Gateway
 from limpet.household import Household, open_gateway
 from limpet.testing.channel import FakeChannel
 from limpet.testing.fakes import FakeOpenAI, Reply
-from limpet.testing.fakes.script import Script
+from limpet.testing.fakes.script import Script, Seen
 from limpet.types.channel import Channel
 
 OWNER = ChannelSettings(owners=("ann",), groups=("*",))
@@ -67,7 +68,8 @@ async def house(
     async with FakeOpenAI(script if script is not None else echo) as model:
         home.mkdir(exist_ok=True)
         (home / "config.toml").write_text(
-            f'agent.model = "lab/dreamer"\n{config}\n[providers.lab]\nbase_url = "{model.base_url}"\napi_key = "sk-test"\n'
+            f'agent.model = "lab/dreamer"\n{config}\n[providers.lab]\nbase_url = "{model.base_url}"\n'
+            'api_key = "sk-test"\n'
         )
         made: list[Household] = []
 
@@ -85,11 +87,12 @@ async def house(
                 await running
 
 
-def echo(seen: object) -> Reply:
-    """Says what was said last, without the runtime block."""
-    body = getattr(seen, "body", None)
-    last = messages(body)[-1]
+def echo(seen: Seen) -> Reply:
+    """Says what was said last."""
+    last = messages(seen.body)[-1]
     content = last["content"] if isinstance(last, dict) else ""
     text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-    said = text.partition("<runtime>")[0].strip()
+    *_, said = [
+        one for one in re.sub(r"<runtime>.*?</runtime>", "\n", text, flags=re.DOTALL).splitlines() if one.strip()
+    ]
     return Reply(text=(f"echo: {said}",))
