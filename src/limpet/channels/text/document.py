@@ -275,7 +275,7 @@ class _Inline:
         href, title = self.href, self.title
         label = "".join(self.label)
         self.href = ""
-        beside = [] if not href or self.follows(href) or label == href else [href]
+        beside = [] if not href or self.follows(href) or label == href.removeprefix("mailto:") else [href]
         beside += [title] if title else []
         if beside:
             yield self._span(f" ({', '.join(beside)})")
