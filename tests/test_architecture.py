@@ -59,6 +59,7 @@ HEAVY = [
     "apprise",
     "html2text",
     "keyring",
+    "markdown_it",
     "markitdown",
     "mcp",
     "nicegui",

@@ -235,13 +235,13 @@ def _ole(data: bytes, kind: Kind) -> Kind:
 
 
 def _frames(data: bytes) -> bool:
-    """Whether `data` begins with a frame of MPEG audio: eleven set bits, then no reserved values."""
+    """Whether `data` begins with a frame of AAC or MPEG audio; layer I (`FF FE`) is left to UTF-16."""
     if len(data) < 4 or data[0] != 0xFF or data[1] & 0xE0 != 0xE0:
         return False
     if data[1] & 0xF6 == 0xF0:  # ADTS
         return data[2] >> 2 & 0xF <= 12
     layer, rate, frequency = data[1] >> 1 & 3, data[2] >> 4, data[2] >> 2 & 3
-    return layer != 0 and data[1] >> 3 & 3 != 1 and 0 < rate < 15 and frequency != 3
+    return layer in (1, 2) and data[1] >> 3 & 3 != 1 and 0 < rate < 15 and frequency != 3
 
 
 def _text(data: bytes, suffix: str) -> Kind:

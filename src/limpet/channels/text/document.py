@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -22,7 +23,8 @@ PATH = 8
 """Quotes and lists a block is shown within; what is deeper stands at the eighth."""
 RULE = "———"
 
-_ENDS = re.compile(r"[\ud800-\udfff]|[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
+_PIPE = re.compile(r"(?<!\\)\|")
+_UNSENDABLE = re.compile(r"[\ud800-\udfff]|[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 class Span(Struct, frozen=True, gc=False):
@@ -80,10 +82,10 @@ class Reading:
 def clean(text: str) -> str:
     """`text` without halves of characters and control characters, which no platform takes; each becomes U+FFFD."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if _ENDS.search(text) is None:
+    if _UNSENDABLE.search(text) is None:
         return text
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _ENDS.sub("\ufffd", text)
+    return _UNSENDABLE.sub("\ufffd", text)
 
 
 def parse(text: str, reading: Reading) -> tuple[Block, ...]:
@@ -91,9 +93,10 @@ def parse(text: str, reading: Reading) -> tuple[Block, ...]:
     tokens = _parser(links=text.count("[") <= MANY_BRACKETS).parse(text)
     if any(token.level >= DEEPEST - 2 for token in tokens):
         return tuple(Block("text", (Span(part),)) for part in re.split(r"\n{2,}", text) if part.strip())
-    return tuple(_Builder(reading).blocks(tokens))
+    return tuple(_Builder(reading, text.split("\n")).blocks(tokens))
 
 
+@cache
 def _parser(*, links: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt  # 40 ms, and only needed by who sends to a platform
 
@@ -106,11 +109,21 @@ class _List:
     row: int
     ordered: bool
     items: int = 0
+    number: int = 0
+
+    def next(self, written: str) -> str:
+        """The mark of the next item, whose number is `written`: as written, unless it does not go up."""
+        self.items += 1
+        if not self.ordered:
+            return "-"
+        self.number = max(int(written), self.number + 1) if self.items > 1 else int(written)
+        return f"{self.number}."
 
 
 @dataclass(slots=True)
 class _Builder:
     reading: Reading
+    source: list[str]
     path: list[Container] = field(default_factory=list[Container])
     lists: list[_List] = field(default_factory=list[_List])
     keys: int = 0
@@ -150,8 +163,7 @@ class _Builder:
             self.lists.pop()
         elif token.type == "list_item_open":
             row = self.lists[-1]
-            row.items += 1
-            self._open(row.row, f"{token.info}." if row.ordered else "-")
+            self._open(row.row, row.next(token.info))
         elif token.type == "blockquote_open":
             self._open(0, "")
         elif token.type in ("list_item_close", "blockquote_close"):
@@ -181,9 +193,12 @@ class _Builder:
         rows: list[tuple[tuple[Span, ...], ...]] = []
         cells: list[tuple[Span, ...]] = []
         aligned: list[str] = []
+        line = ""
         for token in tokens:
-            if token.type == "tr_close":
-                rows.append(tuple(cells))
+            if token.type == "tr_open" and token.map:
+                line = self.source[token.map[0]]
+            elif token.type == "tr_close":
+                rows.append((*cells[:-1], (*cells[-1], *_surplus(line, len(cells)))))
                 cells = []
             elif token.type == "th_open":
                 aligned.append(str(token.attrs.get("style", "text-align:left")).partition(":")[2])
@@ -192,6 +207,13 @@ class _Builder:
         for block in self.reading.layout(Table(tuple(rows), tuple(aligned))):
             placed = self._placed(replace(block, path=()))
             yield replace(placed, path=placed.path + block.path, opens=placed.opens + block.opens)
+
+
+def _surplus(line: str, columns: int) -> tuple[Span, ...]:
+    """What a row has beyond the columns of its table, which Markdown leaves out."""
+    cells = [cell.strip() for cell in _PIPE.split(line.strip(" \t>"))]
+    cells = cells[not cells[0] : len(cells) - (not cells[-1])]
+    return tuple(Span(f" | {cell}") for cell in cells[columns:] if cell)
 
 
 def spans_of(tokens: Sequence[Token], follows: Callable[[str], bool]) -> Iterator[Span]:
@@ -275,7 +297,7 @@ class _Inline:
         href, title = self.href, self.title
         label = "".join(self.label)
         self.href = ""
-        beside = [] if not href or self.follows(href) or label == href else [href]
+        beside = [] if not href or self.follows(href) or label == href.removeprefix("mailto:") else [href]
         beside += [title] if title else []
         if beside:
             yield self._span(f" ({', '.join(beside)})")
