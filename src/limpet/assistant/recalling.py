@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from limpet.errors import LimpetError, ToolError
 from limpet.memory import recall
+from limpet.memory.files import TOP
 from limpet.memory.index import Within
 from limpet.memory.library import Found, Library
 from limpet.memory.scope import OTHERS, MemoryScope, is_pending
 from limpet.memory.search import Result, Wanted
-from limpet.memory.sources import TOP
 from limpet.session.log import Log
 from limpet.session.reach import Visibility, reachable
 from limpet.store import entries, sessions

@@ -19,7 +19,7 @@ from limpet.memory.words import Term, indexed, terms
 from limpet.store.sql import Connection, Value
 from limpet.types.envelope import Trust
 
-VERSION = 1
+VERSION = 2
 """Of the schema and of what goes into it (`words`, `cut`, `dates`): an index of another version is made anew."""
 CANDIDATES = 200
 """Passages of each kind of search that go on to the ranking."""

@@ -18,10 +18,12 @@ from msgspec import Struct, convert
 
 from limpet.errors import StoreError
 from limpet.memory import vectors
+from limpet.memory.daily import sweep as sweep_drafts
+from limpet.memory.files import is_memory_file
 from limpet.memory.generations import Generations
 from limpet.memory.index import Index
 from limpet.memory.scope import OWNERS
-from limpet.memory.sources import Talks, is_memory_file, read_file
+from limpet.memory.sources import Talks, read_file
 from limpet.memory.sync import forget, sweep, sync
 from limpet.memory.words import terms
 
@@ -155,6 +157,9 @@ class Shelf:
         return index
 
     def _sync(self, index: Index) -> None:
+        if self._synced == float("-inf"):
+            for folder in ("", OWNERS.folder, OWNERS.pending):
+                sweep_drafts(self._workspace, folder)
         try:
             sync(index, self._workspace, self._talks, stopped=lambda: self._stopped)
         except apsw.BusyError:

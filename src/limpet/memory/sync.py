@@ -9,8 +9,9 @@ from contextlib import suppress
 
 from msgspec import Struct, convert
 
+from limpet.memory.files import Seen, memory_files
 from limpet.memory.index import Index
-from limpet.memory.sources import Seen, Talk, Talks, file_passages, memory_files, read_file
+from limpet.memory.sources import Talk, Talks, file_passages, read_file
 from limpet.store.sql import Connection
 
 JUST_NOW = 2_000_000_000
