@@ -33,6 +33,8 @@ holds all of what can be found, would count for little beside a word that stands
 UNKNOWN = 0.6
 """What a word of the question that stands nowhere counts for, beside one that stands in one passage: it may be said in
 other words there."""
+ASUNDER = 0.5
+"""What a pair of characters that stands nowhere counts for where its two stand near each other, beside the pair."""
 DATED = 0.5
 """What a day that the question names counts for, of what else is missing."""
 EXACT = 1.0
@@ -342,15 +344,20 @@ class Index:
         held = dict.fromkeys(names, 0.0)
         wanted = ",".join(map(str, names))
         for term, number in known:
+            if term.loose and not number:
+                continue
             weight = log(1 + (count + background - number + 0.5) / (number + 0.5)) * (WEAK if term.weak else 1.0)
-            mass += weight if number or not background else weight * UNKNOWN
-            if not number or not names:
+            if not number and background:
+                weight *= UNKNOWN
+            mass += weight
+            match = term.match if number else term.apart
+            if not match or not names:
                 continue
             rows = self.connection.execute(
-                f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({wanted})", (term.match,)
+                f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({wanted})", (match,)
             )
             for (name,) in convert(rows.fetchall(), list[tuple[int]]):
-                held[name] += weight
+                held[name] += weight if number else weight * ASUNDER
         return {name: share / mass if mass else 0.0 for name, share in held.items()}
 
     def _exact(self, question: str, ranked: Mapping[int, float]) -> set[int]:

@@ -16,24 +16,34 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+APART = 7
+"""Characters between the two of a pair that may still be one word with others put in."""
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]+")
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_./:@'][^\W_{_CJK}]+)*")
 
 
 class Term(Struct, frozen=True):
-    """Something a question asks for: `match` as FTS5 takes it; `weak` is a single character out of a longer run."""
+    """Something a question asks for: `match` as FTS5 takes it; `weak` is a single character out of a longer run.
+
+    `apart` matches a pair whose characters stand near each other (`开会` in `开季度会`). A `loose` pair has a character
+    that tells nothing, and is likely no word: where it stands nowhere, nothing is missing.
+    """
 
     text: str
     match: str
     weak: bool = False
+    apart: str = ""
+    loose: bool = False
 
 
 class _Table(Struct, frozen=True):
-    """`small` words tell nothing, nor do pieces made of `small_characters` alone; `irregular` forms by infinitive."""
+    """`small` words tell nothing, nor do pieces made of `small_characters` alone, nor the `asking` phrases of Chinese,
+    Japanese and Korean questions, wherever they stand; `irregular` forms by infinitive."""
 
     small: str
     small_characters: str
+    asking: str
     irregular: Mapping[str, str]
 
 
@@ -45,6 +55,12 @@ def _table() -> _Table:
 @cache
 def _small() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(_table().small.split()), frozenset(_table().small_characters)
+
+
+@cache
+def _asking() -> re.Pattern[str]:
+    phrases = sorted(_table().asking.split(), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, phrases)))
 
 
 @cache
@@ -80,10 +96,16 @@ def _cut(piece: str) -> Iterator[str]:
 
 def _asked(piece: str) -> Iterator[Term]:
     if _RUN.fullmatch(piece):
-        yield from (Term(pair, f'"{pair}"') for pair in _pairs(piece))
-        yield from (Term(char, f'"{char}"', weak=len(piece) > 1) for char in piece)
+        parts = [part for part in _asking().split(piece) if part] or [piece]
+        yield from (_pair(pair) for part in parts for pair in _pairs(part))
+        yield from (Term(char, f'"{char}"', weak=len(part) > 1) for part in parts for char in part)
     elif parts := " ".join(_parts(piece.removesuffix("'s"))):
         yield Term(parts, f'"{parts}"')
+
+
+def _pair(pair: str) -> Term:
+    apart = f'NEAR("{pair[0]}" "{pair[1]}", {APART})' if pair[0] != pair[1] else ""
+    return Term(pair, f'"{pair}"', apart=apart, loose=not _small()[1].isdisjoint(pair))
 
 
 def _parts(piece: str) -> Iterator[str]:
