@@ -74,7 +74,9 @@ def _joined(old: str, new: str) -> str:
     """`old` with the entries that only `new` has below it."""
     known = {normal(one.text) for one in entries_of(old, "")}
     lines = lines_of(new)
-    fresh = [line for one in entries_of(new, "") if normal(one.text) not in known for line in lines[one.start : one.end]]
+    fresh = [
+        line for one in entries_of(new, "") if normal(one.text) not in known for line in lines[one.start : one.end]
+    ]
     eol = eol_of(old)
     end = "" if not old or old.endswith("\n") else eol
     return old + end + "".join(f"{line}{eol}" for line in fresh)

@@ -41,6 +41,8 @@ EXACT = 1.0
 """Of the best score, what a passage gains that holds a name or a path of the question letter by letter."""
 OF_FILE = 20
 """Passages of a file that its name alone finds."""
+SCANNED = 3_000
+"""Passages with a term up to which it costs less to read through all of them than to look up those in question."""
 UNNAMED = ("", "you", "agent")
 """Speakers that no question means by these words."""
 _SCHEMA = """
@@ -258,6 +260,10 @@ class Index:
     def compact(self) -> None:
         """Leave nothing in the file of what was dropped, its vectors included."""
         self.connection.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM passages)")
+        self.merge()
+
+    def merge(self) -> None:
+        """Make one of the parts in which words came in: each search looks into all of them."""
         self.connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
     def search(
@@ -276,8 +282,8 @@ class Index:
         count = self._number("SELECT COUNT(*) FROM passages")
         known = self._counted(terms(question))
         found = self._matching(telling(known, count), within)
-        covered = self._covered(max(found, key=found.__getitem__), known, count) if found else 0.0
         near = dict(sorted((cosines or {}).items(), key=lambda one: -one[1])[:CANDIDATES])
+        covered = self._covered(max(found, key=found.__getitem__), known, count) if found and near else 0.0
         scores = fused(
             scaled(found, low=0.0), scaled(near, low=min(cosines.values()) if cosines else None), covered=covered
         )
@@ -353,8 +359,9 @@ class Index:
             match = term.match if number else term.apart
             if not match or not names:
                 continue
+            row = "rowid" if number > SCANNED else "+rowid"  # else FTS5 would begin anew for each of the names
             rows = self.connection.execute(
-                f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({wanted})", (match,)
+                f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN ({wanted})", (match,)
             )
             for (name,) in convert(rows.fetchall(), list[tuple[int]]):
                 held[name] += weight if number else weight * ASUNDER
