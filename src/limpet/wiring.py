@@ -174,7 +174,7 @@ def _recall(
         agent=entrance.agent,
         visibility=settings.sessions.visibility,
         emit=entrance.emit,
-        recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
+        recalling=Recalling(settings.memory.recall, settings.memory.recall_score, settings.memory.recall_unasked),
         scope=lambda key: scope_of(key, settings.memory.bound),
     )
 

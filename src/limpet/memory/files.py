@@ -28,9 +28,9 @@ def memory_files(workspace: str) -> list[Seen]:
     """MEMORY.md, memory.md and the Markdown files below memory/, by path in the workspace; of several names of one file
     the first."""
     found: dict[tuple[int, int], Seen] = {}
-    for name, state in _walked(workspace):
+    for name, state in sorted(_walked(workspace), key=lambda one: one[0]):
         found.setdefault((state.st_dev, state.st_ino), Seen(name, state.st_mtime_ns, state.st_size))
-    return sorted(found.values(), key=lambda one: one.path)
+    return list(found.values())
 
 
 def files_of(workspace: str, scope: MemoryScope) -> list[str]:

@@ -260,11 +260,7 @@ class Index:
     def compact(self) -> None:
         """Leave nothing in the file of what was dropped, its vectors included."""
         self.connection.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM passages)")
-        self.merge()
-
-    def merge(self) -> None:
-        """Make one of the parts in which words came in: each search looks into all of them."""
-        self.connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        merge(self.connection)
 
     def search(
         self,
@@ -421,6 +417,11 @@ class Index:
     def _number(self, statement: str, *values: str | int) -> int:
         (number,) = convert(self.connection.execute(statement, values).fetchone(), tuple[int])
         return number
+
+
+def merge(connection: Connection) -> None:
+    """Make one of the parts in which words came in: each search looks into all of them."""
+    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def _condition(within: Within) -> tuple[str, tuple[Value, ...]]:

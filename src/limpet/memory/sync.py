@@ -10,7 +10,7 @@ from contextlib import suppress
 from msgspec import Struct, convert
 
 from limpet.memory.files import Seen, memory_files
-from limpet.memory.index import Index
+from limpet.memory.index import Index, merge
 from limpet.memory.sources import Talk, Talks, file_passages, read_file
 from limpet.store.sql import Connection
 
@@ -34,8 +34,8 @@ def sync(index: Index, workspace: str, talks: Talks, *, stopped: Callable[[], bo
     files = _files(index, workspace, stopped)
     said = 0 if stopped() else _talks(index, talks, stopped)
     if index.database.total_changes() - before > MANY and not stopped():
-        with index.writing():
-            index.merge()
+        with index.writing() as connection:
+            merge(connection)
     return Synced(files, said, complete=not stopped())
 
 
