@@ -167,6 +167,8 @@ def _recall(
     """What conversations find in notes and earlier ones, until `stack` ends."""
     library = library_of(settings, home, agent=entrance.agent, studio=studio)
     stack.push_async_callback(library.close)
+    if entrance.stays and settings.memory.watch == "auto":
+        library.watch()
     return Recollection(
         library,
         store,
