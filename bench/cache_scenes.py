@@ -146,6 +146,9 @@ class BenchPrompting:
         entry = self._real.snapshot(profile, reason=reason, before=before, key=key)
         return structs.replace(entry, tools=(*entry.tools, *sorted(self.tools, key=lambda tool: tool.name)))
 
+    def memory(self, profile: Profile, *, key: str = "") -> str:
+        return self._real.memory(profile, key=key)
+
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         return self._real.changes(snapshot, told)
 

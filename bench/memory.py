@@ -1,7 +1,7 @@
 """How well memory is found again: public conversations, each a store of its own, no model.
 
 LIMPET_BENCH_DATA names the folder with `locomo/` and `madial/`. With the extra `vectors` the local embedder is measured
-too.
+too. `memory_cjk` and `memory_speed` are parts of it that can be run alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from bench import memory_cjk, memory_speed
 from bench.memory_data import Conversation, Question, Record, chunks, locomo, madial, turns
 from bench.memory_others import Others
 from bench.report import Figure, Report
@@ -37,10 +38,17 @@ GOALS: Mapping[tuple[str, str, str], float] = {
 
 
 def measure(*, quick: bool) -> Report:
-    """Recall of the evidence by turn and by chunk, in words alone and with vectors; with `quick` two stores of each."""
+    """Our own notes, what it all costs, and with LIMPET_BENCH_DATA recall of the evidence of public conversations."""
+    figures = [*memory_cjk.figures(), *memory_speed.figures(quick=quick)]
     folder = Path(os.environ.get("LIMPET_BENCH_DATA", ""))
     if not (folder / "locomo").is_dir():
-        raise SystemExit("LIMPET_BENCH_DATA has to name a folder with locomo/ and madial/.")
+        return Report("Memory", figures, ["LIMPET_BENCH_DATA names no folder with locomo/ and madial/: left out"])
+    notes = ["share of the evidence found; goals are the least a figure may be"]
+    return Report("Memory", [*_public(folder, quick=quick), *figures], notes)
+
+
+def _public(folder: Path, *, quick: bool) -> list[Figure]:
+    """Recall by turn and by chunk, in words alone and with vectors; with `quick` two stores of each."""
     cut = slice(2 if quick else None)
     sets = {"LoCoMo": list(locomo(folder))[cut], "MADial zh": list(madial(folder, "zh"))[cut]}
     embed = local_embedder()
@@ -53,8 +61,7 @@ def measure(*, quick: bool) -> Report:
                     for whose, one in scores.items():
                         figures += _figures(f"{name}, {unit}", f"{how}{whose and ', ' + whose}", one)
                     figures += _ahead(f"{name}, {unit}, {how}", scores)
-    notes = ["share of the evidence found; goals are the least a figure may be"]
-    return Report("Memory", figures, notes)
+    return figures
 
 
 def _figures(name: str, how: str, scores: Mapping[str, Sequence[float]]) -> list[Figure]:

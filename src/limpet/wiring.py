@@ -189,6 +189,8 @@ def _recall(
     """What conversations find in notes and earlier ones, until `stack` ends."""
     library = library_of(settings, home, agent=entrance.agent, studio=studio)
     stack.push_async_callback(library.close)
+    if entrance.stays and settings.memory.watch == "auto":
+        library.watch()
     return Recollection(
         library,
         store,
@@ -196,7 +198,7 @@ def _recall(
         agent=entrance.agent,
         visibility=settings.sessions.visibility,
         emit=entrance.emit,
-        recalling=Recalling(settings.memory.recall, settings.memory.recall_score),
+        recalling=Recalling(settings.memory.recall, settings.memory.recall_score, settings.memory.recall_unasked),
         scope=lambda key: scope_of(key, settings.memory.bound),
     )
 

@@ -56,10 +56,11 @@ async def no_desk(reference: str) -> Desk:
 
 
 class PlainPrompting:
-    """`Prompting` with a fixed prompt; `notes` are what it says has changed."""
+    """`Prompting` with a fixed prompt; `notes` are what it says has changed, `shown` what it shows of memory."""
 
-    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+    def __init__(self, tools: Sequence[Tool] = (), *, shown: str = "") -> None:
         self.tools = tools
+        self.shown = shown
         self.notes: list[Note] = []
 
     def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
@@ -69,6 +70,9 @@ class PlainPrompting:
             model=profile.reference,
             reason=reason,
         )
+
+    def memory(self, profile: Profile, *, key: str = "") -> str:
+        return self.shown
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         return [note for note in self.notes if note not in told]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.memory_scope import scope_of
@@ -26,14 +27,15 @@ from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.tools.recollect import recollection_tools
 from limpet.types.content import Text
 from limpet.types.entry import ToolResultEntry, UserEntry
-from tests.assistant.room import KEY, NoSecrets, home, replies, said
+from limpet.types.envelope import Address
+from tests.assistant.room import KEY, NoSecrets, PlainPrompting, home, replies, said
 
 NOTES = "- The dentist is Dr. Quandt.\n- Marta likes figs.\n"
 
 
 @asynccontextmanager
 async def remembering(
-    folder: Path, model: ScriptedModel, *, on: bool = True, score: float = 0.45
+    folder: Path, model: ScriptedModel, *, on: bool = True, score: float = 0.45, unasked: bool = False
 ) -> AsyncGenerator[tuple[Services, Recollection]]:
     async with home(folder, model) as (services, _):
         talks = Talks(str(folder / "limpet.db"), "main", lambda at: datetime.fromtimestamp(at / 1000, UTC))
@@ -49,7 +51,7 @@ async def remembering(
             agent="main",
             visibility="agent",
             emit=services.emit,
-            recalling=Recalling(on, score),
+            recalling=Recalling(on, score, unasked),
             scope=lambda key: scope_of(key, {}),
         )
         await library.recall("warm", _nothing(), seconds=60)
@@ -91,6 +93,40 @@ def test_what_was_noted_goes_with_the_message_that_asks_for_it(tmp_path: Path) -
             assert "Quandt" not in second
 
     asyncio.run(main())
+
+
+def test_what_the_prompt_is_going_to_show_is_not_recalled_beside_it(tmp_path: Path) -> None:
+    note(tmp_path)
+    note(tmp_path, "- The dentist Dr. Quandt has moved.\n", "memory/2026-05-01.md")
+
+    async def main() -> None:
+        async with remembering(tmp_path, ScriptedModel(["a", "b"])) as (services, _):
+            shown = PlainPrompting(shown=f"# Recent notes\n\n{NOTES}")
+            await Conversation(replace(services, prompting=shown), KEY).send(said("Who is my dentist Quandt?"))
+            (runtime,) = runtimes(services)
+            assert "has moved" in runtime
+            assert "2026-05-07" not in runtime
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("key", "channel"), [("cron:tidy", "cron"), ("hook:mail", "hook"), (KEY, "heartbeat"), (f"{KEY}:x", "cron")]
+)
+def test_nothing_is_recalled_where_nobody_asks_unless_the_owner_wants_it(
+    tmp_path: Path, key: str, channel: str
+) -> None:
+    note(tmp_path)
+    asked = structs.replace(said("Who is my dentist?"), address=Address(channel=channel, chat=key))
+
+    async def main(*, unasked: bool) -> str:
+        async with remembering(tmp_path / f"{unasked}", ScriptedModel(["a"]), unasked=unasked) as (services, _):
+            note(tmp_path / f"{unasked}")
+            await Conversation(services, key).send(asked)
+            return runtimes(services, key)[0]
+
+    assert "Quandt" not in asyncio.run(main(unasked=False))
+    assert "Quandt" in asyncio.run(main(unasked=True))
 
 
 def test_neither_pending_notes_nor_this_conversation_are_recalled(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from limpet.assistant.conversation import Conversation
 from limpet.assistant.remembering import Remembering
 from limpet.assistant.services import MemoryRules, Services
 from limpet.errors import InputError, WorkspaceError
+from limpet.prompt.templates import workspace_template
 from limpet.store import audit, sessions
 from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.tools.memory import memory_write
@@ -110,6 +111,56 @@ def test_forgetting_reaches_every_file_the_log_and_what_is_kept_for_undo(tmp_pat
             assert "4711" not in str(rows)
             acts = services.store.read(lambda connection: [row.act for row in audit.rows(connection)])
             assert acts == ["memory.forgotten"]
+
+    asyncio.run(main())
+
+
+def test_notes_in_folders_and_dotfiles_are_listed_and_forgotten(tmp_path: Path) -> None:
+    async def main() -> None:
+        files = ("memory/trips/rome.md", "memory/.private.md", "memory/2026-05-01-1402-s1.md")
+        (tmp_path / "memory/trips").mkdir(parents=True)
+        for number, file in enumerate(files):
+            (tmp_path / file).write_text(f"- The code of door {number} is 4711\n")
+        async with memory(tmp_path) as (_, known):
+            listed = await do(known, "list", "")
+            assert "The code of door 0" in listed
+            assert "The code of door 1" in listed
+            assert f"Searched too: {files[2]}." in listed
+            for number in range(3):
+                assert files[number] in await do(known, "forget", f"The code of door {number} is 4711")
+            assert not any("4711" in (tmp_path / file).read_text() for file in files)
+
+    asyncio.run(main())
+
+
+def test_records_of_tainted_conversations_do_not_wait_and_the_template_is_no_entry(tmp_path: Path) -> None:
+    async def main() -> None:
+        (tmp_path / "memory/pending").mkdir(parents=True)
+        for name in ("HISTORY.md", "2026-05-01-1402-s1.md"):
+            (tmp_path / "memory/pending" / name).write_text("Hello there.\n\nGeneral.\n")
+        (tmp_path / "MEMORY.md").write_text(workspace_template("MEMORY.md"))
+        async with memory(tmp_path) as (_, known):
+            assert known.book.entries() == []
+            assert known.book.waiting() == []
+            await known.add("Likes tea")
+            assert [one.text for one in known.book.entries()] == ["Likes tea"]
+            assert "for your word: 0" in status(known)
+
+    asyncio.run(main())
+
+
+def test_a_file_of_windows_stays_one(tmp_path: Path) -> None:
+    async def main() -> None:
+        before = b"\xef\xbb\xbf# Memory\r\n\r\n- mine\r\n"
+        (tmp_path / "MEMORY.md").write_bytes(before)
+        async with memory(tmp_path) as (_, known):
+            await known.add("Likes tea")
+            made = (tmp_path / "MEMORY.md").read_bytes()
+            assert made.startswith(before)
+            assert made.endswith(b" said -->\r\n")
+            assert made.count(b"\n") == made.count(b"\r\n") == 4
+            await known.undo()
+            assert (tmp_path / "MEMORY.md").read_bytes() == before
 
     asyncio.run(main())
 

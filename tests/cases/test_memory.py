@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC
@@ -30,6 +33,7 @@ from tests.cases.stage import Stage, stage
 from tests.cases.test_session_context import is_digest, notes
 from tests.llm.media import Ledger
 from tests.memory.shelves import TODAY, ask, say, shelf_of, write
+from tests.memory.test_library import Meanings, asked
 
 WINDOW = 8_000
 
@@ -159,7 +163,7 @@ def test_c27_nothing_is_found_for_nothing_and_operators_never_raise(tmp_path: Pa
 
 
 @pytest.mark.skipif(not vectors.is_available(), reason="needs the extra vectors")
-def test_c29_an_embedding_server_that_never_answers_costs_three_seconds_at_most(tmp_path: Path) -> None:
+def test_c29_a_an_embedding_server_that_never_answers_costs_three_seconds_at_most(tmp_path: Path) -> None:
     write(tmp_path, "MEMORY.md", "- The dentist is Dr. Quandt.")
 
     async def main() -> None:
@@ -199,7 +203,63 @@ def test_c29_an_embedding_server_that_never_answers_costs_three_seconds_at_most(
     asyncio.run(main())
 
 
-def test_c29_the_first_query_of_a_fresh_index_finds_what_was_just_written(tmp_path: Path) -> None:
+@pytest.mark.skipif(not vectors.is_available(), reason="needs the extra vectors")
+@pytest.mark.parametrize("other", [("one", 5), ("another", 3), ("another", 9)])
+def test_c29_b_vectors_of_a_changed_model_are_ignored_and_made_anew(tmp_path: Path, other: tuple[str, int]) -> None:
+    write(tmp_path, "MEMORY.md", "- Our cat is called Miso.\n- The boat lies in Lisbon.\n")
+
+    async def main() -> None:
+        name, width = other
+        await asked(tmp_path, Meanings("one", width=3), "any pets?", times=2)
+        first, second = await asked(tmp_path, Meanings(name, width=width), "boat", times=2)
+        for found in (first, second):
+            assert "Lisbon" in found.results[0].text
+            assert (found.degraded, found.notices) == ("", ())
+        if name != "one":
+            _, late = await asked(tmp_path, Meanings(name, width=width), "any pets?", times=2)
+            assert "Miso" in late.results[0].text
+
+    asyncio.run(main())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.memory.shelves import shelf_of
+shelf = shelf_of(Path(sys.argv[1]))
+add = type(shelf._files).make
+def make(files, fill, *, over):
+    def half(index):
+        fill(index)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return add(files, half, over=over)
+type(shelf._files).make = make
+shelf.rebuild()
+"""
+
+
+def test_c29_c_who_is_killed_in_a_rebuild_leaves_the_index_that_answers(tmp_path: Path) -> None:
+    for number in range(30):
+        write(tmp_path, f"memory/{number}.md", f"- plum number {number}\n")
+    shelf = shelf_of(tmp_path)
+    assert len(ask(shelf, "plum 7", most=1)) == 1
+    shelf.close()
+    before = {path.name for path in (tmp_path / "index").glob("*.db")}
+    root = str(Path(__file__).resolve().parents[2])
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=root, timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "index/building.db").exists()
+    assert {path.name for path in (tmp_path / "index").glob("[0-9]*.db")} == before
+    shelf = shelf_of(tmp_path)
+    assert "plum number 7" in ask(shelf, "plum 7", most=1)[0].text
+    assert shelf.notices == []
+    shelf.rebuild()
+    assert shelf.status().state == "ready"
+    assert not (tmp_path / "index/building.db").exists()
+    shelf.close()
+
+
+def test_c29_d_the_first_query_of_a_fresh_index_finds_what_was_just_written(tmp_path: Path) -> None:
     write(tmp_path, "MEMORY.md", "- The dentist is Dr. Quandt.")
     shelf = shelf_of(tmp_path)
     assert "Quandt" in ask(shelf, "dentist")[0].text

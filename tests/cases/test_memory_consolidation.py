@@ -7,14 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from limpet.assistant.consolidate import UselessAnswerError, consolidate, fresh, when_due
+from limpet.assistant.consolidate import INSIST, UselessAnswerError, consolidate, fresh, when_due
 from limpet.assistant.remembering import Remembering
 from limpet.errors import UpstreamError
+from limpet.llm.embedded import Embedded, EmbeddedLimits, find_embedded
+from limpet.llm.profiles import profile_of
 from limpet.memory import consolidated
+from limpet.memory.entries import lost, too_many
 from limpet.testing.clock import FakeClock
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
+from limpet.types.content import Text
 from limpet.types.event import Notice
-from limpet.types.message import Request
+from limpet.types.message import Request, UserMessage
 from tests.assistant.room import KEY, home
 
 DAY = "memory/2026-02-02.md"
@@ -37,7 +41,7 @@ def lasting(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("arguments", ODD)
-def test_c30_odd_arguments_are_understood(tmp_path: Path, arguments: object) -> None:
+def test_c30_a_odd_arguments_are_understood(tmp_path: Path, arguments: object) -> None:
     async def main() -> None:
         notes(tmp_path)
         model = ScriptedModel([Answer(calls=(call("save_memory", arguments),))])
@@ -54,7 +58,7 @@ def test_c30_odd_arguments_are_understood(tmp_path: Path, arguments: object) -> 
 
 
 @pytest.mark.parametrize("second", [Answer(calls=(call("save_memory", {"add": ["likes tea"]}),)), "Sure:\n* likes tea"])
-def test_c30_text_is_asked_about_once_more_and_then_taken_as_it_is(tmp_path: Path, second: Step) -> None:
+def test_c30_b_text_is_asked_about_once_more_and_then_taken_as_it_is(tmp_path: Path, second: Step) -> None:
     async def main() -> None:
         notes(tmp_path)
         model = ScriptedModel(["I will remember that.", second])
@@ -63,12 +67,15 @@ def test_c30_text_is_asked_about_once_more_and_then_taken_as_it_is(tmp_path: Pat
             assert "likes tea" in lasting(tmp_path)
             assert len(model.requests) == 2
             assert [spec.name for spec in model.requests[1].tools] == ["save_memory"]
+            (again,) = model.requests[1].messages
+            assert isinstance(again, UserMessage)
+            assert INSIST in "".join(one.text for one in again.content if isinstance(one, Text))
 
     asyncio.run(main())
 
 
 @pytest.mark.parametrize("step", ["Well.", UpstreamError("no connection", provider="scripted")])
-def test_c30_a_failure_changes_nothing_waits_and_is_told_after_three(tmp_path: Path, step: Step) -> None:
+def test_c30_c_a_failure_changes_nothing_waits_and_is_told_after_three(tmp_path: Path, step: Step) -> None:
     async def main() -> None:
         notes(tmp_path)
         async with home(tmp_path, ScriptedModel([step], forever=True)) as (services, trace):
@@ -209,5 +216,30 @@ def test_useless_answers_raise(tmp_path: Path) -> None:
         async with home(tmp_path, ScriptedModel(["no", "no"])) as (services, _):
             with pytest.raises(UselessAnswerError):
                 await consolidate(Remembering(services, KEY))
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(not find_embedded(), reason="needs the embedded model")
+def test_a_small_real_model_loses_nothing(tmp_path: Path) -> None:
+    """Whatever it answers, the owner's entries and three quarters of the others stand, or all and the notes wait."""
+    old = "".join(f"- fact {word} <!-- 2026-01-01 10:00 said -->\n" for word in ("one", "two", "three", "four", "five"))
+    before = f"# Memory\n\n- Mine: no flights before nine\n{old}"
+
+    async def main() -> None:
+        (tmp_path / "MEMORY.md").write_text(before)
+        notes(tmp_path, "- Moved to Lisbon <!-- 2026-02-02 10:00 noted -->\n- Soup <!-- 2026-02-02 12:00 noted -->\n")
+        profile = profile_of("embedded", "small", base_url=find_embedded())
+        model = Embedded(profile, limits=EmbeddedLimits(answer=60))
+        async with home(tmp_path, model) as (services, _):
+            known = Remembering(services, KEY)
+            try:
+                await consolidate(known)
+            except UselessAnswerError:
+                assert lasting(tmp_path) == before
+                assert len(fresh(known)) == 2
+        await model.close()
+        assert "- Mine: no flights before nine" in lasting(tmp_path)
+        assert not too_many(len(lost(before, lasting(tmp_path))), 6)
 
     asyncio.run(main())

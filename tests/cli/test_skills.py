@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 from limpet.testing.fakes.script import Call, Reply
@@ -51,6 +52,23 @@ def test_a_grant_is_asked_for_audited_and_lost_with_a_change(tmp_path: Path) -> 
     assert "changed since it was granted" in skills(tmp_path, "check").out
     assert skills(tmp_path, "revoke", "tea").code == 0
     assert skills(tmp_path, "revoke", "tea").code != 0
+
+
+def test_an_update_goes_on_after_a_source_that_is_gone(tmp_path: Path) -> None:
+    for name in ("mate", "rum", "tea"):
+        skills(tmp_path, "install", str(skill(tmp_path / "from", name)), "--yes")
+    for name in ("mate", "rum"):
+        shutil.rmtree(tmp_path / "from" / name)
+    skill(tmp_path / "other", "tea")
+    (tmp_path / "from/tea/more.txt").write_text("more")
+    updated = skills(tmp_path, "update", "--yes")
+    assert updated.code == 1
+    assert all(f"{name}: {tmp_path}/from/{name} does not exist" in updated.err for name in ("mate", "rum"))
+    assert (tmp_path / "skills/tea/more.txt").exists()
+    refused = skills(tmp_path, "install", str(tmp_path / "other/tea"), "--yes")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert skills(tmp_path, "install", str(tmp_path / "other/tea"), "--yes", "--force").code == 0
 
 
 def test_the_agent_reads_and_runs_a_skill_of_the_home(tmp_path: Path) -> None:

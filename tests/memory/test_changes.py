@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from limpet.memory.book import Book
 from limpet.memory.changes import Hunk, put, reverse
+from limpet.memory.entries import BOM
 from limpet.memory.scope import OWNERS
 
 LINES = st.lists(st.sampled_from(["- a", "- b", "- c", "- d", "# h"]), unique=True).flatmap(
@@ -41,3 +42,14 @@ def test_a_hunk_is_merged_line_by_line_where_its_lines_were_changed() -> None:
 
 def test_line_ends_stay_as_they_are() -> None:
     assert put("- a\r\n- b\x0b\r\n", Hunk("f", before=("- a",), after=("- c",))) == "- c\r\n- b\x0b\r\n"
+
+
+@given(st.lists(st.tuples(st.sampled_from(["- a", "- b", "mine", ""]), st.sampled_from(["\n", "\r\n"])), min_size=1))
+def test_the_end_of_each_line_that_stays_is_its_own(lines: list[tuple[str, str]]) -> None:
+    text = BOM + "".join(line + end for line, end in lines)
+    made = put(text, Hunk("f", after=("- new",), anchor=tuple(line for line, _ in lines[-2:])))
+    assert made in (f"{text}- new\n", f"{text}- new\r\n")
+
+
+def test_a_text_without_an_end_stays_so() -> None:
+    assert put("# M\r\n\r\n- a", Hunk("f", after=("- b",), anchor=("- a",))) == "# M\r\n\r\n- a\r\n- b"

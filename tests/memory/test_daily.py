@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from limpet.errors import WorkspaceError
-from limpet.memory.daily import append_lines, append_text
+from limpet.memory.daily import append_lines, append_text, rewrite, sweep
 
 FILE = "memory/2026-11-30.md"
 
@@ -60,3 +61,30 @@ def test_only_ordinary_files_inside_the_workspace_are_written(tmp_path: Path, wh
     with pytest.raises(WorkspaceError, match="cannot be written"):
         add(workspace, "- tea")
     assert list((outside / "memory").iterdir()) == []
+
+
+def test_line_ends_and_a_mark_of_the_owners_file_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / FILE).write_bytes("\ufeff# 2026-11-30\r\n\r\n- tea\r\n".encode())
+    assert add(tmp_path, "- Tea", "- milk") == 1
+    assert not append_text(str(tmp_path), FILE, "# 2026-11-30\n\n- tea")
+    assert append_text(str(tmp_path), FILE, "[1] one\ntwo")
+    expected = "\ufeff# 2026-11-30\r\n\r\n- tea\r\n- milk\r\n\r\n[1] one\r\ntwo\r\n"
+    assert (tmp_path / FILE).read_bytes().decode() == expected
+
+
+def test_drafts_of_killed_processes_are_swept_by_the_next_write(tmp_path: Path) -> None:
+    folder = tmp_path / "memory"
+    folder.mkdir()
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    own, dead = folder / f".x.md.{os.getpid()}.tmp", folder / f".other.md.{gone.pid}.tmp"
+    alive, others = folder / f".other.md.{os.getppid()}.tmp", folder / ".notes.md.tmp"
+    for path in (own, dead, alive, others):
+        path.write_text("- a secret\n")
+    assert rewrite(str(tmp_path), "memory/x.md", lambda text: "- new\n")
+    assert sorted(one.name for one in folder.iterdir()) == sorted([alive.name, others.name, "x.md"])
+    dead.write_text("- a secret\n")
+    sweep(str(tmp_path), "memory")
+    sweep(str(tmp_path), "nowhere")
+    assert not dead.exists()

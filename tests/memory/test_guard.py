@@ -57,3 +57,9 @@ def test_what_is_said_already_is_not_written_again(tmp_path: Path) -> None:
 def test_an_entry_may_be_put_in_other_words(tmp_path: Path) -> None:
     new = "- Lives in Lisbon since May\n"
     assert after(tmp_path, "MEMORY.md", "- Lives in Porto since May\n", new) == new
+
+
+def test_line_ends_and_a_mark_stay_when_entries_are_left_out_or_kept(tmp_path: Path) -> None:
+    old = "\ufeff# Memory\r\n\r\n- tea\r\n- milk\r\n"
+    assert after(tmp_path, "MEMORY.md", old, f"{old}- Tea\r\n- rum\r\n") == f"{old}- rum\r\n"
+    assert after(tmp_path, "memory/2026-11-30.md", old, "- rum\n") == f"{old}- rum\r\n"

@@ -40,6 +40,30 @@ def test_what_changes_is_found_and_what_goes_is_not(tmp_path: Path) -> None:
     shelf.close()
 
 
+def test_a_draft_of_a_killed_process_is_never_found_and_swept_at_the_start(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    write(tmp_path, f"memory/.a.md.{gone.pid}.tmp", NOTE)
+    write(tmp_path, f".MEMORY.md.{gone.pid}.tmp", NOTE)
+    shelf = shelf_of(tmp_path)
+    assert ask(shelf, "dentist") == []
+    assert [path.name for path in (tmp_path / "workspace").rglob("*.tmp")] == []
+    shelf.close()
+
+
+def test_comments_are_no_passages_and_a_mark_no_letter(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "MEMORY.md",
+        "\ufeff# Teeth\n\n<!-- the dentist\nis Dr. Quandt -->\n\n- pull <!-- 2026-05-01 10:00 said -->\n",
+    )
+    shelf = shelf_of(tmp_path)
+    assert ask(shelf, "dentist Quandt") == []
+    (found,) = ask(shelf, "teeth pull")
+    assert found.first.context == "Teeth"
+    shelf.close()
+
+
 def test_links_and_other_files_are_not_read(tmp_path: Path) -> None:
     write(tmp_path, "memory/a.md", "- apples")
     write(tmp_path, "secret.md", "- apples too")

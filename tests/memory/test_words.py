@@ -25,7 +25,7 @@ def test_a_single_character_of_a_longer_run_is_weak() -> None:
 def test_small_words_are_dropped_unless_there_is_nothing_else() -> None:
     assert asked("When did we buy the piano?") == ["buy", "piano"]
     assert asked("who are you") == ["who", "be", "you"]
-    assert asked("我的猫在哪里") == ["的猫", "猫在", "在哪", "哪里", "猫", "哪", "里"]
+    assert asked("我的猫在哪里") == ["的猫", "猫在", "猫"]
 
 
 def test_forms_of_irregular_verbs_are_one_word() -> None:

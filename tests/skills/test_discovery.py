@@ -47,6 +47,16 @@ def test_skills_may_lie_in_groups_and_odd_folders_do_no_harm(tmp_path: Path) -> 
     assert find(tmp_path / "nowhere" if (tmp_path / "nowhere").mkdir() is None else tmp_path).skills == ()
 
 
+def test_a_skill_without_a_name_is_left_out_and_told(tmp_path: Path) -> None:
+    workspace, _, _ = room(tmp_path)
+    for name, head in (("tea", "description: x"), ("mate", "name: ''"), ("rum", "name: No Name"), ("gin", "name: [a]")):
+        skill(workspace / "skills", name, f"---\n{head}\n---\nX")
+    found = find(tmp_path)
+    assert found.skills == ()
+    left = [fault.path.split("/")[-2] for fault in found.faults if "left out" in fault.text]
+    assert sorted(left) == ["gin", "mate", "rum", "tea"]
+
+
 def test_tools_are_read_and_broken_ones_are_told(tmp_path: Path) -> None:
     workspace, _, _ = room(tmp_path)
     folder = skill(workspace / "skills", "tea")

@@ -96,6 +96,16 @@ def test_skills_without_tools_cost_nothing_and_names_stay_short(tmp_path: Path) 
     assert len(tool_name(one, ToolFile("b" * 32, "", ("x",)))) == 64
 
 
+def test_no_two_tools_of_skills_have_one_name(tmp_path: Path) -> None:
+    workspace, _, _ = room(tmp_path)
+    tool = "tools: [{{name: {}, description: x, run: x.sh}}]"
+    for name, own in (("a-b", "c"), ("a", "b_c")):
+        head = f"name: {name}\ndescription: x\nmetadata: {{limpet: {{{tool.format(own)}}}}}"
+        skill(workspace / "skills", name, f"---\n{head}\n---\nX")
+    found = found_tools(shelf(tmp_path), Runner(Sandbox()))
+    assert sorted(one.spec.name for one in found) == ["skill_a-b_c", "skill_a_b_c"]
+
+
 def test_a_skill_that_waits_for_a_grant_brings_no_tools(tmp_path: Path) -> None:
     workspace, _, _ = room(tmp_path)
     skill(workspace / "skills", "my-tea", HEAD.replace("    tools:", "    needs: {hosts: [tea.example]}\n    tools:"))

@@ -9,6 +9,8 @@ from limpet.errors import InputError
 from limpet.memory.changes import Change
 
 LISTED = 30
+RECORDS = 5
+"""Names of records that a list shows, the newest."""
 STEPS = 20
 USAGE = (
     "/memory list [words], add TEXT, forget ID or words, edit ID TEXT, undo [n], confirm ID or all, reject ID or all, "
@@ -94,7 +96,16 @@ def listing(known: Remembering, words: str = "", *, limit: int = LISTED) -> str:
         lines.append(shown(one))
     if waiting:
         lines += ["These wait for your word (/memory confirm ID, /memory reject ID):", *map(shown, waiting)]
+    told = _records(known, wanted)
+    lines += [f"Records that hold it too: {told}." if wanted else f"Searched too: {told}."] if told else []
     return "\n".join(lines) or ("Nothing like that is remembered." if words else "Nothing is remembered yet.")
+
+
+def _records(known: Remembering, wanted: str) -> str:
+    """The records with `wanted` in them: what is searched and forgotten besides entries."""
+    found = [file for file in known.book.records() if wanted in known.book.read(file).casefold()]
+    rest = len(found) - RECORDS
+    return ", ".join(found[-RECORDS:]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def status(known: Remembering) -> str:

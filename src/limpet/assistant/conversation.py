@@ -29,6 +29,7 @@ from limpet.types.entry import UserEntry
 from limpet.types.envelope import Inbound, InboxRow
 from limpet.types.event import Notice, TurnEnded
 from limpet.types.message import UserMessage
+from limpet.types.profile import Profile
 
 LOOK_AGAIN = 1.0
 """Seconds between two looks at a session that another process holds."""
@@ -85,7 +86,7 @@ class Conversation:
         if self._is_waiting():
             return False
         model = await self.services.models.get(self.model_reference())
-        await self._recall()
+        await self._recall(model.profile)
         try:
             claimed = await claim(self.services, self.key, model, log=self.log, writer=self._writer)
         except LeaseHeldError:
@@ -100,7 +101,7 @@ class Conversation:
             self.services.nudges.wake()
         return not claimed.idle
 
-    async def _recall(self) -> None:
+    async def _recall(self, profile: Profile) -> None:
         """Look up what memory holds on the messages that wait, before they are stored with it."""
         recall = self.services.recall
         if recall is None:
@@ -111,8 +112,12 @@ class Conversation:
         if not (recall.is_on if log.recalls is None else log.recalls):
             return
         for row in waiting:
-            if row.id not in self._recalled and not commands.find(row.inbound.text):
-                self._recalled[row.id] = await recall.facts(row.inbound.text, key=self.key, log=log)
+            inbound = row.inbound
+            if row.id in self._recalled or commands.find(inbound.text):
+                continue
+            if recall.serves(self.key, inbound.address.channel):
+                prompted = partial(self.services.prompting.memory, profile, key=self.key)
+                self._recalled[row.id] = await recall.facts(inbound.text, key=self.key, log=log, prompted=prompted)
 
     async def _do(self, claimed: Claim) -> None:
         if claimed.found is not None:

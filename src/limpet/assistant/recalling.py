@@ -16,7 +16,7 @@ from limpet.memory.index import Within
 from limpet.memory.library import Found, Library
 from limpet.memory.scope import OTHERS, MemoryScope, is_pending
 from limpet.memory.search import Result, Wanted
-from limpet.memory.sources import TOP
+from limpet.session.keys import is_unasked
 from limpet.session.log import Log
 from limpet.session.reach import Visibility, reachable
 from limpet.store import entries, sessions
@@ -45,10 +45,12 @@ def files_of(scope: MemoryScope) -> tuple[Sequence[str], Sequence[str]]:
 
 
 class Recalling(Struct, frozen=True):
-    """Whether memories are recalled before a turn, and from which share of the question on."""
+    """Whether memories are recalled before a turn, from which share of the question on, and also for what nobody asked
+    (`unasked`)."""
 
     on: bool = True
     score: float = recall.THRESHOLD
+    unasked: bool = False
 
 
 class Recollection:
@@ -123,13 +125,18 @@ class Recollection:
         more = f"\n\n({len(every)} lines in all)" if len(shown) < len(every) else ""
         return text + more, "external" if is_pending(path) else "tool"
 
-    async def facts(self, text: str, *, key: str, log: Log) -> Sequence[str]:
+    def serves(self, key: str, channel: str) -> bool:
+        return self._recalling.unasked or not is_unasked(key, channel)
+
+    async def facts(self, text: str, *, key: str, log: Log, prompted: Callable[[], str]) -> Sequence[str]:
         found = await self._found(text, key, log, score=self._recalling.score)
         if found is None:
             return ()
         self._tell(found)
-        known = log.prompt.system if log.prompt else ""
-        fresh = [result for result in found.results if result.text not in known]
+        if not found.results:
+            return ()
+        known = log.prompt.system if log.prompt else prompted()
+        fresh = [result for result in found.results if self._redactor.redact(result.text) not in known]
         return tuple(self._redactor.redact(line) for line in recall.lines(fresh, text))
 
     async def why(self, text: str, *, key: str, log: Log) -> str:
@@ -157,24 +164,22 @@ class Recollection:
 
         def look(connection: Connection) -> Within:
             row = sessions.live(connection, key) or _unborn(key, self._agent)
-            return self._within(connection, row, upto=upto, recalled=True, prompted=known.prompt is not None)
+            return self._within(connection, row, upto=upto, recalled=True)
 
         try:
-            wanted = Wanted(recall.ITEMS * 2, score, self._store.read(look), by_day=False)
+            wanted = Wanted(recall.ITEMS * 3, score, self._store.read(look), by_day=False)
             return await self._library.recall(text[:LONGEST_QUESTION], wanted, seconds=seconds)
         except LimpetError as error:
             log.warning("recall: %s", error)
             return None
 
-    def _within(
-        self, connection: Connection, row: SessionRow, *, upto: int, recalled: bool = False, prompted: bool = True
-    ) -> Within:
-        """What a conversation may see. Of a prompt that is yet to be made, MEMORY.md will be part."""
+    def _within(self, connection: Connection, row: SessionRow, *, upto: int, recalled: bool = False) -> Within:
+        """What a conversation may see."""
         rows = reachable(sessions.recent(connection, limit=-1), row, self._visibility)
         mine, others = files_of(self._scope(row.key))
         return Within(
             paths=tuple(mine),
-            without=(*others, *(() if prompted else TOP)),
+            without=tuple(others),
             sessions=frozenset(one.id for one in rows),
             current=row.id,
             upto=upto,

@@ -49,6 +49,10 @@ class Prompting(Protocol):
         """
         ...
 
+    def memory(self, profile: Profile, *, key: str = "") -> str:
+        """What a prompt made now would show of the memory of the conversations under `key`."""
+        ...
+
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         """A note for each prompt file whose content is no longer what the model was told."""
         ...
@@ -102,8 +106,15 @@ class Recall(Protocol):
         """Whether something is recalled where the owner has said nothing for the session."""
         ...
 
-    async def facts(self, text: str, *, key: str, log: Log) -> Sequence[str]:
-        """Lines for the runtime block that goes with the message `text` to the session under `key`."""
+    def serves(self, key: str, channel: str) -> bool:
+        """Whether anything is recalled for events from `channel` to the session under `key`: not where nobody asks."""
+        ...
+
+    async def facts(self, text: str, *, key: str, log: Log, prompted: Callable[[], str]) -> Sequence[str]:
+        """Lines for the runtime block that goes with the message `text` to the session under `key`.
+
+        Where the log has no prompt yet, `prompted` tells what the next one will show of memory.
+        """
         ...
 
     async def why(self, text: str, *, key: str, log: Log) -> str:

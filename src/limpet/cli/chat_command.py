@@ -43,7 +43,7 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     view = TerminalView(sys.stdout, sys.stderr, live=True)
     person = can_ask()
     approvals = TerminalApprovals() if person else Nobody()
-    entrance = Entrance(emit=view.emit, approvals=approvals, model=model, agent=agent)
+    entrance = Entrance(emit=view.emit, approvals=approvals, model=model, agent=agent, stays=True)
     async with opener(invocation)(invocation, entrance) as services:
         talk = Talk(services, session, view.reply, model=model)
         with talk.interruptible(person=person):

@@ -19,7 +19,8 @@ from limpet.types.ports import Asker, Emit
 class Entrance(Struct, frozen=True):
     """`model` is a reference (`provider/model`) or empty; `conversation` is False for one turn (no BOOTSTRAP).
 
-    `announce` says which model was chosen when the owner did not name one.
+    `announce` says which model was chosen when the owner did not name one. `stays`: the process is there for long, and
+    watches the files of the memory.
     """
 
     emit: Emit
@@ -28,6 +29,7 @@ class Entrance(Struct, frozen=True):
     agent: str = "main"
     conversation: bool = True
     announce: bool = True
+    stays: bool = False
 
     @property
     def announces(self) -> bool:

@@ -13,10 +13,10 @@ from limpet.cli.group import WORDS, Invocation
 from limpet.cli.terminal import pairs, say
 from limpet.config.load import load_settings
 from limpet.config.schema import Settings
-from limpet.errors import InputError
+from limpet.errors import InputError, ToolError
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
-from limpet.skills.install import Candidate, difference, fetched
+from limpet.skills.install import Candidate, check_origin, difference, fetched
 from limpet.skills.install import install as install_candidate
 from limpet.skills.install import release as release_skill
 from limpet.skills.install import remove as remove_skill
@@ -31,30 +31,40 @@ _SHOWN = 30
 @click.argument("source", type=WORDS)
 @click.option("--name", default="", type=WORDS, help="Which one, where SOURCE has several.")
 @click.option("--yes", is_flag=True, help="Do not ask, whatever was found; what is dangerous stays in quarantine.")
+@click.option("--force", is_flag=True, help="Replace one of that name that was installed from another source.")
 @click.pass_obj
-def install(invocation: Invocation, source: str, *, name: str, yes: bool) -> None:
+def install(invocation: Invocation, source: str, *, name: str, yes: bool, force: bool) -> None:
     """Install a skill from SOURCE: a folder, a git address (https or ssh, with #BRANCH), a zip, or clawhub:NAME.
 
     What it could do and what a scan found is shown first. What is dangerous is put into quarantine: it is there, and
     not offered to the model before `limpet skills release`.
     """
-    asyncio.run(_install(invocation, source, name, yes=yes))
+    asyncio.run(_install(invocation, source, name, yes=yes, force=force))
 
 
 @click.command("update")
 @click.argument("name", type=WORDS, default="")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def update(invocation: Invocation, name: str, yes: bool) -> None:
-    """Fetch NAME, or all that were installed, again from where they came; the differences are shown first."""
+def update(invocation: Invocation, name: str, yes: bool) -> int:
+    """Fetch NAME, or all that were installed, again from where they came; the differences are shown first.
+
+    One that cannot be fetched is told and does not stop the others. Exit code 1 then.
+    """
     installed = load(invocation.home().root).installed
     if name and name not in installed:
         raise InputError(f"{name} was not installed by Limpet.")
+    failed = 0
     for one, known in installed.items():
         if name in ("", one):
-            asyncio.run(_install(invocation, known.source, one, yes=yes, before=known))
+            try:
+                asyncio.run(_install(invocation, known.source, one, yes=yes, before=known))
+            except (InputError, ToolError) as error:
+                say(f"{one}: {_clean(error.present())}", error=True)
+                failed += 1
     if not installed:
         say("No skills were installed.")
+    return 1 if failed else 0
 
 
 @click.command("remove")
@@ -88,7 +98,13 @@ COMMANDS = (install, update, remove, release)
 
 
 async def _install(
-    invocation: Invocation, source: str, name: str, *, yes: bool, before: Installed | None = None
+    invocation: Invocation,
+    source: str,
+    name: str,
+    *,
+    yes: bool,
+    force: bool = False,
+    before: Installed | None = None,
 ) -> None:
     home = invocation.home()
     settings = load_settings(home.config, os.environ).settings
@@ -100,9 +116,11 @@ async def _install(
                 say(f"{candidate.skill.name} is as it was installed.")
                 return
             _show(candidate)
+            if not force:
+                check_origin(home.root, candidate)
             if not yes and not await asyncio.to_thread(click.confirm, _question(candidate)):
                 raise InputError("Nothing was installed.")
-            made = install_candidate(home.root, candidate, at=time.time_ns() // 1_000_000)
+            made = install_candidate(home.root, candidate, at=time.time_ns() // 1_000_000, force=force)
     finally:
         await web.close()
     await asyncio.to_thread(_told, invocation, candidate, made)

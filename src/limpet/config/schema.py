@@ -413,8 +413,9 @@ class MemorySettings(Struct, frozen=True):
     conversations that share a memory (`telegram:direct:42`, `telegram:group:-100`); `owner` is the owner's own.
 
     Day notes are consolidated every `consolidate_hours` (0 = never), or once there are `consolidate_lines` new ones.
-    `recall`: what memory holds goes with a message, from the share `recall_score` of its words on. `vectors`: a local
-    embedder where the extra `vectors` is installed and no model is set for it.
+    `recall`: what memory holds goes with a message, from the share `recall_score` of its words on, with one of
+    a job or a heartbeat only if `recall_unasked`. `vectors`: a local embedder where the extra `vectors` is installed
+    and no model is set for it. `watch`: processes that stay see changes of files at once, with the extra `watch`.
     """
 
     cap: Count = 12_000
@@ -423,7 +424,9 @@ class MemorySettings(Struct, frozen=True):
     consolidate_lines: Count = 60
     recall: bool = True
     recall_score: Annotated[float, Meta(ge=0, le=1)] = 0.45
+    recall_unasked: bool = False
     vectors: Literal["auto", "off"] = "auto"
+    watch: Literal["auto", "off"] = "auto"
 
 
 class ContextSettings(Struct, frozen=True):

@@ -10,7 +10,8 @@ from limpet.errors import WorkspaceError
 from limpet.memory.changes import Hunk, put
 from limpet.memory.daily import READ_LIMIT, rewrite
 from limpet.memory.entries import Remembered, entries_of, lines_of, marked, normal
-from limpet.memory.scope import MemoryScope
+from limpet.memory.files import files_of, is_record
+from limpet.memory.scope import MemoryScope, is_pending
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\.md")
 MOSTLY = 0.5
@@ -42,19 +43,29 @@ class Book:
 
     def days(self) -> list[str]:
         """The files of day notes, oldest first."""
-        return [file for file in self._files(self.scope.folder) if _DAY.fullmatch(file.rpartition("/")[2])]
+        folder = f"{self.scope.folder}/"
+        return [file for file in self.everything() if _DAY.fullmatch(file.removeprefix(folder))]
+
+    def records(self) -> list[str]:
+        """The files that tell what was said, without entries of their own: HISTORY.md, the ends of conversations."""
+        return [file for file in self.everything() if is_record(file)]
 
     def entries(self) -> list[Remembered]:
-        """Of what lasts, then of the days."""
-        return [one for file in (*self._lasting(), *self.days()) for one in entries_of(self.read(file), file)]
+        """Of what lasts, of other files, then of the days."""
+        lasting, days = [*self._lasting()], self.days()
+        known = {*self.scope.lasting, *days}
+        others = [file for file in self.everything() if file not in known and not is_record(file)]
+        own = (*lasting, *(file for file in others if not is_pending(file)), *days)
+        return [one for file in own for one in entries_of(self.read(file), file)]
 
     def waiting(self) -> list[Remembered]:
         """What waits for the owner's word."""
-        return [one for file in self._files(self.scope.pending) for one in entries_of(self.read(file), file)]
+        files = [file for file in self.everything() if is_pending(file) and not is_record(file)]
+        return [one for file in files for one in entries_of(self.read(file), file)]
 
     def everything(self) -> list[str]:
-        """All files that may tell of something: excerpts, history and what waits too."""
-        return [*self._lasting(), *self._files(self.scope.folder), *self._files(self.scope.pending)]
+        """All files that may tell of something, the same that are searched: records and what waits too."""
+        return files_of(self.workspace, self.scope)
 
     def holds(self, text: str, files: Sequence[str]) -> Remembered | None:
         """The entry of `files` that says the same as `text`."""
@@ -158,14 +169,6 @@ class Book:
             if (place := (status.st_dev, status.st_ino)) not in seen:
                 seen.add(place)
                 yield file
-
-    def _files(self, folder: str) -> list[str]:
-        try:
-            with os.scandir(os.path.join(self.workspace, folder)) as found:
-                names = sorted(one.name for one in found if one.is_file(follow_symlinks=False))
-        except OSError:
-            return []
-        return [f"{folder}/{name}" for name in names if name.endswith(".md") and not name.startswith(".")]
 
 
 def says(text: str, words: str) -> bool:

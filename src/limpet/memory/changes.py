@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import Struct, convert, structs
 
-from limpet.memory.entries import lines_of
+from limpet.memory.entries import BOM, eol_of, lines_of
 from limpet.store.sql import Connection
 
 KEPT = 500
@@ -92,11 +92,11 @@ def _change(row: Sequence[object]) -> Change:
 def put(text: str, hunk: Hunk) -> str:
     """`text` with the lines `before` of a hunk replaced by `after`; those that are not there any more are passed over.
 
-    A hunk whose lines were changed meanwhile is merged line by line: what somebody else wrote stays.
+    A hunk whose lines were changed meanwhile is merged line by line: what somebody else wrote stays, line ends and a
+    byte order mark too.
     """
-    lines = lines_of(text)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    end = eol if text.endswith("\n") or not text else ""
+    old = lines_of(text)
+    lines = list(old)
     place = _find(lines, hunk.before, below=hunk.anchor) if hunk.before else -1
     if place >= 0:
         lines[place : place + len(hunk.before)] = hunk.after
@@ -112,7 +112,25 @@ def put(text: str, hunk: Hunk) -> str:
         if any(line.strip() for line in fresh):
             place = place if place >= 0 else _below(lines, hunk.anchor)
             lines[place:place] = fresh
-    return eol.join(lines) + end if lines else ""
+    return ended(text, old, lines)
+
+
+def ended(text: str, old: Sequence[str], new: Sequence[str]) -> str:
+    """The lines `new` as a text: those that were among the lines `old` of `text` end as they did there."""
+    if not new:
+        return ""
+    eol = eol_of(text)
+    ends = [eol] * len(new)
+    if 0 < text.count("\r\n") < text.count("\n"):
+        from difflib import SequenceMatcher  # only for mixed ends
+
+        was = ["\r\n" if part.endswith("\r") else "\n" for part in text.split("\n")]
+        for a, b, size in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+            ends[b : b + size] = was[a : a + size]
+    if old and not text.endswith("\n"):
+        ends[-1] = ""
+    mark = BOM if text.startswith(BOM) else ""
+    return mark + "".join(f"{line}{end}" for line, end in zip(new, ends, strict=True))
 
 
 def reverse(hunk: Hunk) -> Hunk:

@@ -18,6 +18,7 @@ BEFORE = 400
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_COMMENT = re.compile(r"\s*<!--(?:(?!-->).)*-->\s*", re.DOTALL)
 _DAY = re.compile(r"(?<!\d)(\d{4}-\d\d-\d\d)(?!\d)")
 
 
@@ -40,11 +41,13 @@ class _Block(Struct, frozen=True):
 
 
 def pieces(text: str, *, path: str = "") -> list[Piece]:
-    """The passages of the file `path`. A day in its name, else in the nearest heading, is theirs."""
+    """The passages of the file `path`. A day in its name, else in the nearest heading, is theirs. Comments are none."""
     found: list[Piece] = []
     before = ""
     own = _day(path)
     for block in _blocks(text.splitlines()):
+        if _COMMENT.fullmatch("\n".join(block.lines)):
+            continue
         day = own or next((day for one in reversed(block.headings) if (day := _day(one))), None)
         said = f"[{day:%d %B %Y}]" if day else ""
         context = "\n".join(part for part in (said, " > ".join(block.headings), before[:BEFORE]) if part)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from limpet.errors import WorkspaceError
-from limpet.memory.entries import normal
+from limpet.memory.entries import eol_of, lines_of, normal
 
+_DRAFT = re.compile(r"\..+\.md\.(\d{1,9})\.tmp")
 READ_LIMIT = 4_000_000
 """Bytes of a file that are looked at for what is there already."""
 
@@ -28,11 +30,11 @@ def append_lines(workspace: str, name: str, lines: Sequence[str], *, title: str)
     """
     with _opened(workspace, name) as (file, _):
         known = _read(file)
-        seen = {normal(line) for line in known.splitlines()}
+        seen = {normal(line) for line in lines_of(known)}
         fresh = [line for line in dict.fromkeys(lines) if normal(line) and normal(line) not in seen]
         if fresh:
             head = f"# {title}\n\n" if not known else "" if known.endswith("\n") else "\n"
-            _write(file, (head + "".join(f"{line}\n" for line in fresh)).encode("utf-8", "replace"))
+            _append(file, head + "".join(f"{line}\n" for line in fresh), eol=eol_of(known))
         return len(fresh)
 
 
@@ -43,10 +45,11 @@ def append_text(workspace: str, name: str, text: str, *, mark: str = "") -> bool
     """
     with _opened(workspace, name) as (file, _):
         known = _read(file)
-        if (mark or text.strip()) in known:
+        if (mark or text.strip()) in known.replace("\r\n", "\n"):
             return False
-        gap = "" if not known or known.endswith("\n\n") else "\n" if known.endswith("\n") else "\n\n"
-        _write(file, f"{gap}{text.rstrip()}\n".encode("utf-8", "replace"))
+        end = known.replace("\r\n", "\n")[-2:]
+        gap = "" if not known or end == "\n\n" else "\n" if end.endswith("\n") else "\n\n"
+        _append(file, f"{gap}{text.rstrip()}\n", eol=eol_of(known))
         return True
 
 
@@ -65,6 +68,7 @@ def rewrite(workspace: str, name: str, edit: Callable[[str], str]) -> bool:
             return False
         last = name.rpartition("/")[2]
         temporary = f".{last}.{os.getpid()}.tmp"
+        _sweep(folder, own=temporary)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with _handle(temporary, flags, within=folder) as fresh:
@@ -77,6 +81,31 @@ def rewrite(workspace: str, name: str, edit: Callable[[str], str]) -> bool:
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
         return True
+
+
+def sweep(workspace: str, folder: str) -> None:
+    """Remove what a process that was killed in `rewrite` left in a folder below the workspace. Never raises."""
+    with suppress(OSError), _handle(os.path.join(workspace, folder), os.O_RDONLY | os.O_DIRECTORY) as handle:
+        _sweep(handle)
+
+
+def _sweep(folder: int, *, own: str = "") -> None:
+    """Remove drafts of processes that are no more, and the draft `own`, which only an earlier one can have left."""
+    for name in os.listdir(folder):
+        match = _DRAFT.fullmatch(name)
+        if match and (name == own or not _is_alive(int(match[1]))):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 @contextmanager
@@ -130,6 +159,10 @@ def _handle(path: str, flags: int, *, within: int | None = None) -> Generator[in
 
 def _read(file: int) -> str:
     return os.pread(file, READ_LIMIT, 0).decode("utf-8", "replace")
+
+
+def _append(file: int, text: str, *, eol: str) -> None:
+    _write(file, text.replace("\r\n", "\n").replace("\n", eol).encode("utf-8", "replace"))
 
 
 def _write(file: int, data: bytes) -> None:

@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from limpet.types.envelope import Trust
 
+BOM = "\ufeff"
+"""Before the text of a file of some editors; it stays there."""
 ID = 6
 """Characters of an id. It follows from the words of an entry, so it outlives moves and other editors."""
 _LEAD = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+)?(?:\d\d:\d\d\s+)?")
@@ -69,9 +71,14 @@ def marked(text: str, *, at: str, source: str, trust: Trust = "owner") -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, as editors count them, without their ends."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    """The lines of a text, as editors count them, without their ends and without a byte order mark."""
+    lines = text.removeprefix(BOM).replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
+
+
+def eol_of(text: str) -> str:
+    """How most lines of a text end."""
+    return "\r\n" if 2 * text.count("\r\n") > text.count("\n") else "\n"
 
 
 def entries_of(text: str, file: str) -> list[Remembered]:

@@ -7,7 +7,8 @@ from collections import Counter
 
 from limpet.errors import ToolError
 from limpet.memory.book import Book
-from limpet.memory.entries import entries_of, lines_of, lost, normal, too_many
+from limpet.memory.changes import ended
+from limpet.memory.entries import entries_of, eol_of, lines_of, lost, normal, too_many
 
 _GROWS = re.compile(r"(?:.*/)?(?:\d{4}-\d\d-\d\d[^/]*|HISTORY)\.md")
 """Files of what happened: they only grow."""
@@ -66,13 +67,16 @@ def _without_doubles(book: Book, file: str, *, old: str, new: str) -> str:
         seen[words] += 1
     if None not in lines:
         return new
-    return "".join(f"{line}\n" for line in lines if line is not None)
+    return ended(new, lines_of(new), [line for line in lines if line is not None])
 
 
 def _joined(old: str, new: str) -> str:
     """`old` with the entries that only `new` has below it."""
     known = {normal(one.text) for one in entries_of(old, "")}
     lines = lines_of(new)
-    fresh = ["\n".join(lines[one.start : one.end]) for one in entries_of(new, "") if normal(one.text) not in known]
-    end = "" if not old or old.endswith("\n") else "\n"
-    return old + end + "".join(f"{text}\n" for text in fresh)
+    fresh = [
+        line for one in entries_of(new, "") if normal(one.text) not in known for line in lines[one.start : one.end]
+    ]
+    eol = eol_of(old)
+    end = "" if not old or old.endswith("\n") else eol
+    return old + end + "".join(f"{line}{eol}" for line in fresh)

@@ -19,7 +19,7 @@ from limpet.memory.words import Term, indexed, terms
 from limpet.store.sql import Connection, Value
 from limpet.types.envelope import Trust
 
-VERSION = 1
+VERSION = 2
 """Of the schema and of what goes into it (`words`, `cut`, `dates`): an index of another version is made anew."""
 CANDIDATES = 200
 """Passages of each kind of search that go on to the ranking."""
@@ -33,12 +33,16 @@ holds all of what can be found, would count for little beside a word that stands
 UNKNOWN = 0.6
 """What a word of the question that stands nowhere counts for, beside one that stands in one passage: it may be said in
 other words there."""
+ASUNDER = 0.5
+"""What a pair of characters that stands nowhere counts for where its two stand near each other, beside the pair."""
 DATED = 0.5
 """What a day that the question names counts for, of what else is missing."""
 EXACT = 1.0
 """Of the best score, what a passage gains that holds a name or a path of the question letter by letter."""
 OF_FILE = 20
 """Passages of a file that its name alone finds."""
+SCANNED = 3_000
+"""Passages with a term up to which it costs less to read through all of them than to look up those in question."""
 UNNAMED = ("", "you", "agent")
 """Speakers that no question means by these words."""
 _SCHEMA = """
@@ -256,7 +260,7 @@ class Index:
     def compact(self) -> None:
         """Leave nothing in the file of what was dropped, its vectors included."""
         self.connection.execute("DELETE FROM vectors WHERE hash NOT IN (SELECT hash FROM passages)")
-        self.connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        merge(self.connection)
 
     def search(
         self,
@@ -274,8 +278,8 @@ class Index:
         count = self._number("SELECT COUNT(*) FROM passages")
         known = self._counted(terms(question))
         found = self._matching(telling(known, count), within)
-        covered = self._covered(max(found, key=found.__getitem__), known, count) if found else 0.0
         near = dict(sorted((cosines or {}).items(), key=lambda one: -one[1])[:CANDIDATES])
+        covered = self._covered(max(found, key=found.__getitem__), known, count) if found and near else 0.0
         scores = fused(
             scaled(found, low=0.0), scaled(near, low=min(cosines.values()) if cosines else None), covered=covered
         )
@@ -342,15 +346,21 @@ class Index:
         held = dict.fromkeys(names, 0.0)
         wanted = ",".join(map(str, names))
         for term, number in known:
-            weight = log(1 + (count + background - number + 0.5) / (number + 0.5)) * (WEAK if term.weak else 1.0)
-            mass += weight if number or not background else weight * UNKNOWN
-            if not number or not names:
+            if term.loose and not number:
                 continue
+            weight = log(1 + (count + background - number + 0.5) / (number + 0.5)) * (WEAK if term.weak else 1.0)
+            if not number and background:
+                weight *= UNKNOWN
+            mass += weight
+            match = term.match if number else term.apart
+            if not match or not names:
+                continue
+            row = "rowid" if number > SCANNED else "+rowid"  # else FTS5 would begin anew for each of the names
             rows = self.connection.execute(
-                f"SELECT rowid FROM words WHERE words MATCH ? AND rowid IN ({wanted})", (term.match,)
+                f"SELECT rowid FROM words WHERE words MATCH ? AND {row} IN ({wanted})", (match,)
             )
             for (name,) in convert(rows.fetchall(), list[tuple[int]]):
-                held[name] += weight
+                held[name] += weight if number else weight * ASUNDER
         return {name: share / mass if mass else 0.0 for name, share in held.items()}
 
     def _exact(self, question: str, ranked: Mapping[int, float]) -> set[int]:
@@ -407,6 +417,11 @@ class Index:
     def _number(self, statement: str, *values: str | int) -> int:
         (number,) = convert(self.connection.execute(statement, values).fetchone(), tuple[int])
         return number
+
+
+def merge(connection: Connection) -> None:
+    """Make one of the parts in which words came in: each search looks into all of them."""
+    connection.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
 def _condition(within: Within) -> tuple[str, tuple[Value, ...]]:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from limpet.errors import LimpetError
-from limpet.memory import vectors
+from limpet.memory import vectors, watch
 from limpet.memory.index import Index
 from limpet.memory.search import Result, Wanted, find
 from limpet.memory.shelf import Shelf, Status
@@ -63,6 +63,7 @@ class Library:
         self._patience = patience
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
         self._filling: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         self._late: set[asyncio.Future[Found]] = set()
         self._rested_until = 0.0
 
@@ -96,6 +97,23 @@ class Library:
         done, _ = await asyncio.wait({work}, timeout=max(0.0, end - loop.time()))
         return work.result() if done else None
 
+    def watch(self) -> None:
+        """From here on bring the index up to date whenever a file changes. Does nothing without the extra `watch`."""
+        if watch.is_available() and self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """A boundary: when files cannot be watched any more, searches alone bring the index up to date."""
+
+        async def changed() -> None:
+            await self._run(lambda: self._shelf.run(lambda index: None))
+            self._fill_up()
+
+        try:
+            await watch.watch(self._shelf.workspace, changed)
+        except* (OSError, LimpetError) as errors:
+            log.warning("memory files are not watched any more: %s", errors.exceptions)
+
     async def rebuild(self) -> Status:
         """Make the index anew, all vectors included. Raises `StoreError`."""
         await self._run(self._shelf.rebuild)
@@ -119,9 +137,10 @@ class Library:
     async def close(self) -> None:
         """Ends what runs, soon."""
         self._shelf.stop()
-        if self._filling is not None:
-            self._filling.cancel()
-            await asyncio.gather(self._filling, return_exceptions=True)
+        for task in (self._watching, self._filling):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self._late:
             await asyncio.wait(self._late)
         await self._run(self._shelf.close)

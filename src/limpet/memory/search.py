@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -19,6 +20,8 @@ QUOTA = 2 / 3
 """Share of what is shown that one source may take while the other has something too."""
 JOINED = 3
 """Passages that are shown as one at most."""
+
+_WORD = re.compile(r"[a-z0-9]+")
 
 
 class Wanted(Struct, frozen=True):
@@ -80,33 +83,40 @@ def find(
     hits = [hit for hit in hits[:LOOKED_AT] if (hit.shown if wanted.by_day else hit.share) >= wanted.min_score]
     found = index.passages(hit.id for hit in hits)
     kept = [(hit, found[hit.id]) for hit in hits if hit.id in found and wanted.within.holds(found[hit.id])]
-    return _picked(_joined(_distinct(kept)), wanted.most)
+    return _picked(_results(kept, wanted.most), wanted.most)
 
 
-def _distinct(hits: Sequence[tuple[Hit, Passage]]) -> list[tuple[Hit, Passage]]:
-    """Without those that say nearly what a better one says."""
-    kept: list[tuple[Hit, Passage]] = []
+def _results(hits: Sequence[tuple[Hit, Passage]], most: int) -> list[Result]:
+    """The first results, `most` of each source, without what says nearly what a better one says; neighbours as one."""
+    results: list[Result] = []
     words: list[frozenset[str]] = []
+    counts = {"memory": 0, "session": 0}
     for hit, passage in hits:
-        own = frozenset(indexed(passage.text).split())
-        if any(own and len(own & other) >= ALIKE * len(own | other) for other in words):
+        source = passage.origin.source
+        near = next((at for at, one in enumerate(results) if len(one.passages) < JOINED and _beside(one, passage)), -1)
+        if near < 0 and counts[source] >= most:
+            continue
+        own = _words(passage.text)
+        if any(_alike(own, other) for other in words):
             continue
         words.append(own)
-        kept.append((hit, passage))
-    return kept
-
-
-def _joined(hits: Sequence[tuple[Hit, Passage]]) -> list[Result]:
-    results: list[Result] = []
-    for hit, passage in hits:
-        for number, result in enumerate(results):
-            if len(result.passages) < JOINED and _beside(result, passage):
-                both = sorted((*result.passages, passage), key=lambda one: one.place.position)
-                results[number] = structs.replace(result, passages=tuple(both), share=max(result.share, hit.share))
-                break
-        else:
+        if near < 0:
+            counts[source] += 1
             results.append(Result((passage,), hit.share, hit.score))
+        else:
+            result = results[near]
+            both = sorted((*result.passages, passage), key=lambda one: one.place.position)
+            results[near] = structs.replace(result, passages=tuple(both), share=max(result.share, hit.share))
     return results
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.lower()) if text.isascii() else indexed(text).split())
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    fewer, more = sorted((len(one), len(other)))
+    return bool(one) and fewer >= ALIKE * more and len(one & other) >= ALIKE * len(one | other)
 
 
 def _beside(result: Result, passage: Passage) -> bool:

@@ -18,10 +18,12 @@ from msgspec import Struct, convert
 
 from limpet.errors import StoreError
 from limpet.memory import vectors
+from limpet.memory.daily import sweep as sweep_drafts
+from limpet.memory.files import is_memory_file
 from limpet.memory.generations import Generations
 from limpet.memory.index import Index
 from limpet.memory.scope import OWNERS
-from limpet.memory.sources import Talks, is_memory_file, read_file
+from limpet.memory.sources import Talks, read_file
 from limpet.memory.sync import forget, sweep, sync
 from limpet.memory.words import terms
 
@@ -54,7 +56,7 @@ class Shelf:
 
     def __init__(self, folder: str, workspace: str, talks: Talks) -> None:
         self._files = Generations(folder)
-        self._workspace = workspace
+        self.workspace = workspace
         self._talks = talks
         self._index: Index | None = None
         self._number = -1
@@ -94,7 +96,7 @@ class Shelf:
     def has_notes(self) -> bool:
         """Whether there is anything in the folder of the memory."""
         try:
-            with os.scandir(os.path.join(self._workspace, OWNERS.folder)) as listing:
+            with os.scandir(os.path.join(self.workspace, OWNERS.folder)) as listing:
                 return any(True for _ in listing)
         except OSError:
             return False
@@ -124,7 +126,7 @@ class Shelf:
         """A memory file. Raises `OSError`, also for what is none."""
         if not is_memory_file(path):
             raise FileNotFoundError(path)
-        return read_file(self._workspace, path).decode("utf-8", "replace")
+        return read_file(self.workspace, path).decode("utf-8", "replace")
 
     def status(self, model: str = "") -> Status:
         """As it is now. Raises `StoreError`."""
@@ -155,8 +157,11 @@ class Shelf:
         return index
 
     def _sync(self, index: Index) -> None:
+        if self._synced == float("-inf"):
+            for folder in ("", OWNERS.folder, OWNERS.pending):
+                sweep_drafts(self.workspace, folder)
         try:
-            sync(index, self._workspace, self._talks, stopped=lambda: self._stopped)
+            sync(index, self.workspace, self._talks, stopped=lambda: self._stopped)
         except apsw.BusyError:
             self.notices.append("Another process writes to the index of the memory: the newest may be missing.")
         except StoreError as error:
@@ -183,7 +188,7 @@ class Shelf:
             for row in known:
                 connection.execute("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)", row)
         with suppress(StoreError):
-            sync(index, self._workspace, self._talks)
+            sync(index, self.workspace, self._talks)
         index.compact()
         if tested(index) == "failed":
             raise apsw.CorruptError("a passage was not found by its own words")

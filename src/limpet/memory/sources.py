@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import date, datetime
 
 import apsw
@@ -17,7 +16,7 @@ from limpet.memory.dates import EPOCH
 from limpet.memory.entries import unmarked
 from limpet.memory.index import Origin, Passage
 from limpet.memory.rank import Place
-from limpet.memory.scope import OWNERS, is_pending
+from limpet.memory.scope import is_pending
 from limpet.store import entries
 from limpet.store.driver import explain
 from limpet.store.sql import Connection
@@ -26,55 +25,12 @@ from limpet.types.entry import AssistantEntry, Entry, UserEntry
 
 LARGEST = 4_000_000
 """Bytes of a file that are indexed."""
-TOP = ("MEMORY.md", "memory.md")
 BATCH = 500
 """Entries that are read at once."""
 YOU, AGENT = "you", "agent"
 """Speakers that have no name."""
 Local = Callable[[int], datetime]
 """The owner's time of a moment (UTC ms)."""
-
-
-class Seen(Struct, frozen=True):
-    """A file as it lies there: when it was changed (ns) and its bytes."""
-
-    path: str
-    changed: int
-    size: int
-
-
-def memory_files(workspace: str) -> list[Seen]:
-    """MEMORY.md, memory.md and the Markdown files below memory/, by path in the workspace; links are left out."""
-    found: dict[tuple[int, int], Seen] = {}
-
-    def take(name: str, state: os.stat_result) -> None:
-        if stat.S_ISREG(state.st_mode):
-            found.setdefault((state.st_dev, state.st_ino), Seen(name, state.st_mtime_ns, state.st_size))
-
-    for name in TOP:
-        with suppress(OSError):
-            take(name, os.lstat(os.path.join(workspace, name)))
-    folders = [OWNERS.folder]
-    while folders:
-        folder = folders.pop()
-        with suppress(OSError):
-            if stat.S_ISLNK(os.lstat(os.path.join(workspace, folder)).st_mode):
-                continue
-            with os.scandir(os.path.join(workspace, folder)) as listing:
-                for one in listing:
-                    name = f"{folder}/{one.name}"
-                    if one.is_dir(follow_symlinks=False) and not one.name.startswith("."):
-                        folders.append(name)
-                    elif one.name.endswith(".md"):
-                        take(name, one.stat(follow_symlinks=False))
-    return sorted(found.values(), key=lambda one: one.path)
-
-
-def is_memory_file(path: str) -> bool:
-    """Whether a path in the workspace is one that `memory_files` may give."""
-    folders = path.split("/")
-    plain = not any(part in ("", ".", "..") for part in folders)
-    return path in TOP or (plain and len(folders) > 1 and folders[0] == OWNERS.folder and path.endswith(".md"))
 
 
 def read_file(workspace: str, path: str) -> bytes:
@@ -100,7 +56,7 @@ def read_file(workspace: str, path: str) -> bytes:
 def file_passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a memory file. What waits for the owner's word is withheld."""
     pending = is_pending(path)
-    found = pieces(data.decode("utf-8", "replace"), path=path)
+    found = pieces(data.decode("utf-8-sig", "replace"), path=path)
     return [_passage(piece, Place(path, number, day=piece.day), pending=pending) for number, piece in enumerate(found)]
 
 

@@ -9,10 +9,13 @@ from contextlib import suppress
 
 from msgspec import Struct, convert
 
-from limpet.memory.index import Index
-from limpet.memory.sources import Seen, Talk, Talks, file_passages, memory_files, read_file
+from limpet.memory.files import Seen, memory_files
+from limpet.memory.index import Index, merge
+from limpet.memory.sources import Talk, Talks, file_passages, read_file
 from limpet.store.sql import Connection
 
+MANY = 6_000
+"""Rows written at once after which the index of words is merged; a passage is about three."""
 JUST_NOW = 2_000_000_000
 """Nanoseconds within which a file may change again without its time showing it: then its hash decides."""
 
@@ -27,8 +30,12 @@ class Synced(Struct, frozen=True):
 
 def sync(index: Index, workspace: str, talks: Talks, *, stopped: Callable[[], bool] = lambda: False) -> Synced:
     """Raises `apsw.Error`, and `StoreError` when sessions cannot be read. Ends early once it is `stopped`."""
+    before = index.database.total_changes()
     files = _files(index, workspace, stopped)
     said = 0 if stopped() else _talks(index, talks, stopped)
+    if index.database.total_changes() - before > MANY and not stopped():
+        with index.writing() as connection:
+            merge(connection)
     return Synced(files, said, complete=not stopped())
 
 

@@ -16,24 +16,36 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+APART = 7
+"""Characters between the two of a pair that may still be one word with others put in."""
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
 _RUN = re.compile(rf"[{_CJK}]+")
 _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_./:@'][^\W_{_CJK}]+)*")
 
+_BETWEEN = re.compile(r"[^\w]|_")
+
 
 class Term(Struct, frozen=True):
-    """Something a question asks for: `match` as FTS5 takes it; `weak` is a single character out of a longer run."""
+    """Something a question asks for: `match` as FTS5 takes it; `weak` is a single character out of a longer run.
+
+    `apart` matches a pair whose characters stand near each other (`开会` in `开季度会`). A `loose` pair has a character
+    that tells nothing, and is likely no word: where it stands nowhere, nothing is missing.
+    """
 
     text: str
     match: str
     weak: bool = False
+    apart: str = ""
+    loose: bool = False
 
 
 class _Table(Struct, frozen=True):
-    """`small` words tell nothing, nor do pieces made of `small_characters` alone; `irregular` forms by infinitive."""
+    """`small` words tell nothing, nor do pieces made of `small_characters` alone, nor the `asking` phrases of Chinese,
+    Japanese and Korean questions, wherever they stand; `irregular` forms by infinitive."""
 
     small: str
     small_characters: str
+    asking: str
     irregular: Mapping[str, str]
 
 
@@ -48,6 +60,12 @@ def _small() -> tuple[frozenset[str], frozenset[str]]:
 
 
 @cache
+def _asking() -> re.Pattern[str]:
+    phrases = sorted(_table().asking.split(), key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, phrases)))
+
+
+@cache
 def _forms() -> Mapping[str, str]:
     return {form: base for base, several in _table().irregular.items() for form in several.split()}
 
@@ -59,10 +77,15 @@ def indexed(text: str) -> str:
 
 def terms(question: str) -> tuple[Term, ...]:
     """What a question asks for, in its order, each once. Nothing of it can be taken for an operator of FTS5."""
-    found = list(dict.fromkeys(term for piece in _pieces(question) for term in _asked(piece)))
+    found = _found(question) or _found(question, whole=True)
     words, characters = _small()
     telling = [term for term in found if term.text not in words and not characters.issuperset(term.text)]
     return tuple(telling or found)
+
+
+def _found(question: str, *, whole: bool = False) -> list[Term]:
+    """All terms of a question, each once; `whole`: with the phrases that make it one."""
+    return list(dict.fromkeys(term for piece in _pieces(question) for term in _asked(piece, whole=whole)))
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -71,23 +94,32 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _cut(piece: str) -> Iterator[str]:
-    if _RUN.fullmatch(piece):
+    if not piece.isascii() and _RUN.fullmatch(piece):
         yield from piece
         yield from _pairs(piece)
     else:
         yield from _parts(piece)
 
 
-def _asked(piece: str) -> Iterator[Term]:
+def _asked(piece: str, *, whole: bool) -> Iterator[Term]:
     if _RUN.fullmatch(piece):
-        yield from (Term(pair, f'"{pair}"') for pair in _pairs(piece))
-        yield from (Term(char, f'"{char}"', weak=len(piece) > 1) for char in piece)
+        parts = [piece] if whole else [part for part in _asking().split(piece) if part]
+        yield from (_pair(pair) for part in parts for pair in _pairs(part))
+        yield from (Term(char, f'"{char}"', weak=len(part) > 1) for part in parts for char in part)
     elif parts := " ".join(_parts(piece.removesuffix("'s"))):
         yield Term(parts, f'"{parts}"')
 
 
+def _pair(pair: str) -> Term:
+    apart = f'NEAR("{pair[0]}" "{pair[1]}", {APART})' if pair[0] != pair[1] else ""
+    return Term(pair, f'"{pair}"', apart=apart, loose=not _small()[1].isdisjoint(pair))
+
+
 def _parts(piece: str) -> Iterator[str]:
-    return (_forms().get(part, part) for part in re.split(r"[^\w]|_", piece) if part)
+    forms = _forms()
+    if piece.isalnum():
+        return iter((forms.get(piece, piece),))
+    return (forms.get(part, part) for part in _BETWEEN.split(piece) if part)
 
 
 def _pairs(run: str) -> Iterator[str]:

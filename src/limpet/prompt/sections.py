@@ -23,6 +23,8 @@ BOOTSTRAP_FILES = ("AGENTS.md", "SOUL.md", "USER.md", "IDENTITY.md", "TOOLS.md")
 TINY_CAP = 1_600
 """Characters of workspace files and memory together in the tiny tier, so that it stays under 1,500 tokens."""
 
+REMEMBERED = ("memory", "recent history")
+"""Sections that show what is remembered."""
 RECENT_CAP = 3_000
 """Characters of one day's notes that the prompt shows: their end."""
 ARCHIVE_CAP, TINY_ARCHIVE = 4_000, 600

@@ -14,8 +14,8 @@ from limpet.memory.scope import OWNERS, MemoryScope
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
-from limpet.prompt.sections import PromptContext
-from limpet.prompt.snapshot import build, changed, rebuild_reason
+from limpet.prompt.sections import REMEMBERED, PromptContext, Sections
+from limpet.prompt.snapshot import build, changed, rebuild_reason, tier_for
 from limpet.skills.shelf import Shelf
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
@@ -66,18 +66,9 @@ class WorkspacePrompting:
     def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
         if self._skills is not None:
             self._skills.refresh()
-        today = local_moment(self._clock.now(), self._settings.user.timezone).date()
-        context = PromptContext(
-            workspace=self._workspace,
-            machine=this_machine(os.environ),
-            window=profile.window,
-            mode="full" if profile.tools else "none",
-            conversation=self._conversation,
-            memory=self._scope(key),
-            days=(f"{today - timedelta(days=1)}", f"{today}"),
+        context = structs.replace(
+            self._context(profile, key),
             before=before,
-            file_cap=self._settings.prompt.file_cap,
-            total_cap=self._settings.prompt.total_cap,
             skills=self._skills.offered if self._skills is not None else (),
             index_cap=self._settings.skills.index_chars,
         )
@@ -86,6 +77,25 @@ class WorkspacePrompting:
             self._emit(Notice(warning, level="warning"))
         sections = tuple(structs.replace(section, text=self._redact(section.text)) for section in built.entry.sections)
         return structs.replace(built.entry, sections=sections)
+
+    def memory(self, profile: Profile, *, key: str = "") -> str:
+        sections = Sections(self._context(profile, key), tier=tier_for(profile.window), with_tools=True).build()
+        return self._redact("\n".join(one.text for one in sections if one.name in REMEMBERED))
+
+    def _context(self, profile: Profile, key: str) -> PromptContext:
+        """What a prompt is made of besides skills."""
+        today = local_moment(self._clock.now(), self._settings.user.timezone).date()
+        return PromptContext(
+            workspace=self._workspace,
+            machine=this_machine(os.environ),
+            window=profile.window,
+            mode="full" if profile.tools else "none",
+            conversation=self._conversation,
+            memory=self._scope(key),
+            days=(f"{today - timedelta(days=1)}", f"{today}"),
+            file_cap=self._settings.prompt.file_cap,
+            total_cap=self._settings.prompt.total_cap,
+        )
 
     def changes(self, snapshot: PromptEntry, told: Sequence[Note]) -> list[Note]:
         notes = changed(snapshot, self._files, told=told)

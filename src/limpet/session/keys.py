@@ -14,6 +14,8 @@ Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
 """How direct chats share sessions: all one, by person, by person and channel (default), also by account."""
 
 NO_LINKS: Mapping[str, Sequence[str]] = MappingProxyType({})
+UNASKED = ("cron", "heartbeat", "hook")
+"""Channels of what comes by itself, and kinds of sessions for that alone."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -105,6 +107,11 @@ def hook(name: str) -> str:
 
 def subagent(parent: str, child: str) -> str:
     return f"{parent}:subagent:{child}"
+
+
+def is_unasked(key: str, channel: str) -> bool:
+    """Whether nobody asks in an event from `channel` for the session `key`: a job, a hook or a heartbeat does."""
+    return kind_of(key) in UNASKED or channel in UNASKED
 
 
 Kind = Literal["main", "cli", "web", "api", "direct", "group", "thread", "cron", "hook", "subagent"]

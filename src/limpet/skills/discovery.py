@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from limpet.skills.front_matter import is_name, split, tool_of
+from limpet.skills.front_matter import split, tool_of
 from limpet.skills.fronts import Fronts
 from limpet.skills.skill import FILE, Fault, Origin, Skill, ToolFile
 
@@ -115,11 +115,11 @@ def _skill(place: Place, folder: str, fronts: Fronts, *, faults: list[Fault], wo
     front = fronts.read(head)
     faults += [Fault(path, one.line, one.text, one.remedy) for one in front.problems]
     base = os.path.basename(folder)
-    name = front.name or (base if is_name(base) else "")
+    name = front.name
     if not name:
-        faults.append(Fault(path, 1, "The skill has no usable name and is left out.", "Give it one."))
+        faults.append(Fault(path, 1, "The skill has no usable name and is left out.", f"Write `name: {base}`, or so."))
         return None
-    if front.name and front.name != base:
+    if name != base:
         faults.append(Fault(path, 0, f"The folder is {base!r} and the skill {name!r}.", "Give both one name."))
     first = next((line.strip("# ").strip() for line in body.splitlines() if line.strip("# ").strip()), "")
     real = os.path.realpath(workspace)

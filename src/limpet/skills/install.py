@@ -9,7 +9,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from difflib import unified_diff
 from pathlib import Path
@@ -22,7 +22,7 @@ from limpet.skills.fronts import Fronts
 from limpet.skills.records import Installed, Records, digest_of, files_of, load, save
 from limpet.skills.scan import Finding, Summary, scan, summarise
 from limpet.skills.skill import Fault, Skill
-from limpet.skills.sources import Getter, fetch, parse
+from limpet.skills.sources import Getter, fetch, is_same_origin, parse, recorded
 
 FOLDER = "skills"
 _DIFF_LINES = 400
@@ -70,17 +70,32 @@ async def fetched(
         )
         folder.parent.mkdir()
         arrived = await fetch(source, folder, web=web, registry=registry, protocols=protocols)
-        found = await asyncio.to_thread(_candidates, folder, Path(aside, "read.json"))
+        found, faults = await asyncio.to_thread(_candidates, folder, Path(aside, "read.json"))
         if not found:
-            raise InputError(f"There is no usable SKILL.md in {text}.")
-        yield [structs.replace(one, source=text, revision=arrived.revision, warning=arrived.warning) for one in found]
+            why = "".join(f"\n{fault}".replace(f"{folder.parent}/", "") for fault in faults)
+            raise InputError(f"There is no usable SKILL.md in {text}.{why}")
+        kept = recorded(text)
+        yield [structs.replace(one, source=kept, revision=arrived.revision, warning=arrived.warning) for one in found]
 
 
-def install(home: Path, candidate: Candidate, *, at: int) -> Installed:
-    """Move a candidate into the home; one of that name that was installed before is replaced. `at` is UTC ms.
+def check_origin(home: Path, candidate: Candidate) -> None:
+    """Raises `InputError` when a skill of the candidate's name was installed from another source."""
+    known = load(home).installed.get(candidate.skill.name)
+    if known is not None and not is_same_origin(known.source, candidate.source):
+        raise InputError(
+            f"{candidate.skill.name} is installed from another source, {known.source}.",
+            hint="Look at both; --force replaces it, and what was granted to it is asked for anew.",
+        )
 
-    Raises `InputError` when a folder is in the way that was not installed.
+
+def install(home: Path, candidate: Candidate, *, at: int, force: bool = False) -> Installed:
+    """Move a candidate into the home; one of that name that was installed before from the same source, or with `force`
+    from whichever, is replaced. `at` is UTC ms.
+
+    Raises `InputError` when it is from another one, or a folder is in the way that was not installed.
     """
+    if not force:
+        check_origin(home, candidate)
     records, name = load(home), candidate.skill.name
     target = home / FOLDER / name
     if os.path.lexists(target) and name not in records.installed:
@@ -135,7 +150,8 @@ def difference(before: str, after: str) -> str:
     return "\n".join([*lines[:_DIFF_LINES], *([f"({rest} more lines)"] if rest > 0 else [])])
 
 
-def _candidates(folder: Path, cache: Path) -> list[Candidate]:
+def _candidates(folder: Path, cache: Path) -> tuple[list[Candidate], Sequence[Fault]]:
+    """The skills in a folder, and what is wrong with all that lies there."""
     found = discover([Place("home", str(folder.parent))], Fronts(cache), workspace=str(folder.parent))
     made: list[Candidate] = []
     for skill in found.skills:
@@ -150,7 +166,7 @@ def _candidates(folder: Path, cache: Path) -> list[Candidate]:
                 summary=summarise(skill.folder, skill.front.needs, tuple(tool.name for tool in skill.tools)),
             )
         )
-    return made
+    return made, found.faults
 
 
 def _known(records: Records, name: str) -> Installed:

@@ -35,11 +35,17 @@ class Getter(Protocol):
 
 
 class Source(Struct, frozen=True):
-    """`place` is a path, an address or the name in the registry; `want` a branch, tag or version."""
+    """`place` is an absolute path, an address or the name in the registry; `want` a branch, tag or version."""
 
     kind: Kind
     place: str
     want: str = ""
+
+    @property
+    def origin(self) -> tuple[Kind, str]:
+        """By which two versions are of one source."""
+        place = self.place.rstrip("/")
+        return self.kind, place.removesuffix(".git") if self.kind == "git" else place
 
 
 class _Version(Struct, frozen=True):
@@ -67,8 +73,10 @@ class Arrived(Struct, frozen=True):
 
 
 def parse(text: str) -> Source:
-    """The source that `text` names. Raises `InputError`."""
+    """The source that `text` names; a path counts from the folder we are in. Raises `InputError`."""
     text = text.strip()
+    if local := _on_disk(text):
+        return local
     if text.startswith(REGISTRY):
         slug, _, version = text.removeprefix(REGISTRY).partition("@")
         if not _SLUG.fullmatch(slug) or (version and not _VERSION.fullmatch(version)):
@@ -86,12 +94,32 @@ def parse(text: str) -> Source:
         return Source("web", place)
     if "://" in place or place.startswith("-"):
         raise InputError(f"{text!r} cannot be fetched from.", hint="A folder, https, ssh, a zip, or clawhub:NAME.")
-    path = os.path.abspath(os.path.expanduser(place))
-    if os.path.isdir(path):
-        return Source("folder", path)
-    if os.path.isfile(path):
-        return Source("zip", path)
-    raise InputError(f"{path} does not exist.")
+    raise InputError(f"{_absolute(text)} does not exist.")
+
+
+def recorded(text: str) -> str:
+    """How `text` is kept: a path is absolute, so that it means the same from every folder. Raises `InputError`."""
+    source = parse(text)
+    return source.place if source.kind in ("folder", "zip") else text.strip()
+
+
+def is_same_origin(one: str, other: str) -> bool:
+    """Whether two recorded sources are one, in whatever version. A path that is gone is still itself."""
+    try:
+        return one == other or parse(one).origin == parse(other).origin
+    except InputError:
+        return False
+
+
+def _absolute(text: str) -> str:
+    return os.path.abspath(os.path.expanduser(text))
+
+
+def _on_disk(text: str) -> Source | None:
+    path = _absolute(text)
+    if not text or text.startswith("-"):
+        return None
+    return Source("folder", path) if os.path.isdir(path) else Source("zip", path) if os.path.isfile(path) else None
 
 
 async def fetch(source: Source, folder: Path, *, web: Getter, registry: str, protocols: str = "https:ssh") -> Arrived:

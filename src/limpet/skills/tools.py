@@ -120,8 +120,9 @@ def tools_of(skills: Iterable[Skill], runner: Runner) -> tuple[SkillTool, ...]:
 
 
 def tool_name(skill: Skill, file: ToolFile) -> str:
-    """`skill_<name>_<tool>`; one that would be too long ends in a hash."""
-    name = f"skill_{skill.command}_{file.name}"
+    """`skill_<name>_<tool>`; one that would be too long ends in a hash. Names of skills have hyphens and no `_`, those
+    of tools the other way round, so no two are alike."""
+    name = f"skill_{skill.name}_{file.name}"
     if len(name) <= LONGEST_NAME:
         return name
     return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
