@@ -53,6 +53,7 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         state = await wiring.open_state(stack, home, loaded.settings.store)
         agents = Household(home, loaded, state, watch=watch)
         stack.push_async_callback(agents.close)
+        await agents.forget_owners()
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
         yield Gateway(ground, (doors or Doors)(agents, home), watch, status=str(home.run / "gateway.json"))
 
@@ -155,6 +156,7 @@ class Household:
         self._outdated += self._agents.values()
         self._agents.clear()
         await self._end_outdated()
+        await self.forget_owners()
         log.info("the settings or the owner's accounts have changed, and are used from now on")
         return True
 
@@ -162,8 +164,14 @@ class Household:
         """Of all that agents are built from."""
         config = self.home.config
         text = config.read_bytes() if config.exists() else b""
-        owners = self.state.store.read(peers.owners)
-        return hashlib.sha256(text + repr([_who(one) for one in owners]).encode()).hexdigest()
+        owners = sorted(_who(one) for one in self.state.store.read(peers.owners) if one.by != peers.CONFIGURED)
+        return hashlib.sha256(text + repr(owners).encode()).hexdigest()
+
+    async def forget_owners(self) -> None:
+        """Those whom the settings name no more."""
+        named = accounts(self.settings.channels).items()
+        known = {(kind, account, one) for (kind, account), own in named for one in own.owners}
+        await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
 
     async def _end_outdated(self) -> None:
         for one in [one for one in self._outdated if not one.users]:

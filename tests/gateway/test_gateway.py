@@ -38,7 +38,7 @@ def texts(fake: FakeChannel, chat: str = "ann") -> tuple[str, ...]:
 
 async def told(fake: FakeChannel, count: int, chat: str = "ann") -> tuple[str, ...]:
     """The answers in a chat once there are as many."""
-    await fake.until(lambda: len(fake.answers(chat)) >= count)
+    await fake.until(lambda: len(fake.answers(chat)) >= count, within=30)
     return fake.answers(chat)
 
 
@@ -157,7 +157,7 @@ def test_an_approval_is_asked_in_the_chat_and_given_by_a_button(home: Path) -> N
     def script(seen: Seen) -> Reply:
         if "'role': 'tool'" in str(seen.body):
             return Reply(text=("done",))
-        return Reply(calls=(Call("exec", '{"command": "touch made", "host": true}'),))
+        return Reply(calls=(Call("exec", '{"command": "touch made", "place": "host"}'),))
 
     async def main() -> tuple[str, ...]:
         fake = FakeChannel(traits=PLAIN)

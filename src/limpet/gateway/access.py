@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.config.channels import ChannelSettings
-from limpet.store.peers import Peer
+from limpet.store.peers import CONFIGURED, Peer
 from limpet.types.channel import Arrival
 from limpet.types.envelope import Trust
 from limpet.types.ports import Clock
@@ -27,6 +27,7 @@ def judge(settings: ChannelSettings, arrival: Arrival, peer: Peer | None) -> Acc
     """Whether `arrival` is for us; `peer` is who the sender is known as."""
     if not arrival.sender:
         return Access("ignored", why="nobody said it")
+    peer = None if peer is not None and peer.by == CONFIGURED else peer
     is_owner = arrival.sender in settings.owners or (peer is not None and peer.role == "owner")
     trust: Trust = "owner" if is_owner else "peer"
     if arrival.in_group:

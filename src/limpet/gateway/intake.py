@@ -20,6 +20,7 @@ from limpet.gateway.supervisor import Link
 from limpet.session import keys
 from limpet.store import inbox, outbox, peers, sessions, turns
 from limpet.store.outbox import Part
+from limpet.store.peers import CONFIGURED, Peer
 from limpet.store.sql import Connection
 from limpet.types.channel import Arrival
 from limpet.types.envelope import Inbound, InboxRow, Trust
@@ -67,7 +68,7 @@ class Intake:
             return
         if access.trust != "owner" and not await self._is_paced(link, arrival):
             return
-        await self._note_peer(arrival, peer)
+        await self._note_peer(link, arrival, peer)
         route = binding.choose(self._ground.agents.settings.gateway.bindings, arrival, default=link.settings.agent)
         try:
             async with self._ground.agents.use(route.agent) as services:
@@ -95,12 +96,25 @@ class Intake:
             await self._notices.say(arrival.address, TOO_FAST.format(most=most))
         return verdict == "yes"
 
-    async def _note_peer(self, arrival: Arrival, peer: peers.Peer | None) -> None:
+    async def _note_peer(self, link: Link, arrival: Arrival, peer: Peer | None) -> None:
         """Remember where somebody has spoken alone with an agent; the owner's notices go there."""
         now, address = self._ground.clock.now(), arrival.address
-        if arrival.in_group or peer is None:
+        if arrival.in_group or (peer is None and arrival.sender not in link.settings.owners):
             return
-        if peer.chat != address.chat or now - peer.seen > SPOKE_EVERY:
+        if peer is None:
+            found = Peer(
+                channel=address.channel,
+                account=address.account,
+                id=arrival.sender,
+                role="owner",
+                name=arrival.sender_name[:80],
+                approved=now,
+                by=CONFIGURED,
+                chat=address.chat,
+                seen=now,
+            )
+            await self._ground.store.write(lambda connection: peers.note_configured(connection, found))
+        elif peer.chat != address.chat or now - peer.seen > SPOKE_EVERY:
             await self._ground.store.write(lambda connection: peers.spoke(connection, address, arrival.sender, now=now))
 
     async def _store(self, services: Services, link: Link, arrival: Arrival, *, trust: Trust) -> None:

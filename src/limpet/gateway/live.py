@@ -12,7 +12,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from limpet.channels.coalesce import blocks
+from limpet.channels.text.blocks import blocks
 from limpet.channels.text.render import render
 from limpet.errors import ChannelError, LimpetError, UnsureError
 from limpet.gateway.ground import Ground

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from typing import Literal
 
 from msgspec import Struct, convert
@@ -16,6 +17,8 @@ ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Of pairing codes: nothing that is read as something else (FEATURES I5: no 0, O, 1, I)."""
 CODE_LENGTH = 8
 CODE_LASTS = 3_600_000
+CONFIGURED = "the settings"
+"""Who has approved an owner whom the settings name."""
 MOST_CODES = 3
 """Open codes of one account: further strangers are not answered."""
 
@@ -88,6 +91,23 @@ def spoke(connection: Connection, address: Address, peer: str, *, now: int) -> N
         "UPDATE peers SET chat = ?, seen = ? WHERE channel = ? AND account = ? AND id = ?",
         (address.chat, now, address.channel, address.account, peer),
     )
+
+
+def note_configured(connection: Connection, peer: Peer) -> None:
+    """Remember where an owner speaks whom the settings name; they alone say who that is."""
+    connection.execute(
+        f"INSERT INTO peers ({_PEER}) VALUES (?, ?, ?, 'owner', ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (peer.channel, peer.account, peer.id, peer.name, peer.approved, CONFIGURED, peer.chat, peer.seen),
+    )
+
+
+def keep_configured(connection: Connection, known: Collection[tuple[str, str, str]]) -> None:
+    """Forget the owners whom the settings name no more. `known` are (channel, account, id)."""
+    for peer in owners(connection):
+        if peer.by == CONFIGURED and (peer.channel, peer.account, peer.id) not in known:
+            connection.execute(
+                "DELETE FROM peers WHERE channel = ? AND account = ? AND id = ?", (peer.channel, peer.account, peer.id)
+            )
 
 
 def revoke(connection: Connection, peer: Peer, *, now: int) -> None:
