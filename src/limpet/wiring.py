@@ -20,6 +20,7 @@ from msgspec import Struct, structs
 from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
 from limpet.agent.limits import Limits
+from limpet.assistant.addresses import Addresses
 from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.library import library_of
 from limpet.assistant.memory_scope import scope_of
@@ -65,6 +66,7 @@ from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.toolbox import Toolbox, ToolExtras, command_limits
+from limpet.tools.message import make_message
 from limpet.tools.newcomers import watch
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.processes import Processes
@@ -74,7 +76,7 @@ from limpet.tools.recollect import recollection_tools
 from limpet.tools.rules import RulePolicy
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
-from limpet.types.ports import Clock, Emit, Tool
+from limpet.types.ports import Emit, Tool
 from limpet.undo.copies import Copies
 from limpet.undo.keeper import Keeper, Retention
 from limpet.undo.tree import Limits as UndoLimits
@@ -125,8 +127,7 @@ async def open_agent(
     sandbox = _sandbox(stack, settings, home)
     processes = await _processes(stack, sandbox, StoredProcesses(store, state.owner, clock))
     blobs = BlobStore(str(home.blobs), store)
-    meter = _meter(settings, store, state.owner, clock=clock)
-    models = _models(settings, home, entrance, store=store, blobs=blobs, meter=meter, redactor=redactor)
+    models = _models(settings, home, entrance, state=state, blobs=blobs, redactor=redactor)
     studio = _studio(stack, settings, models)
     elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
     skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
@@ -134,12 +135,12 @@ async def open_agent(
     servers = await _open_servers(stack, settings, home, emit=entrance.emit)
     plugins = _plugins(settings, emit=entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    more = (*recollection_tools(recall), *_browser(stack, settings, home), *plugins.tools)
+    own = (*recollection_tools(recall), make_message(Addresses(store)), *_browser(stack, settings, home))
     tools = Toolbox(
         sandbox,
         settings.tools,
         web=_web(stack, settings.net),
-        extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=more),
+        extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=(*own, *plugins.tools)),
         servers=servers,
         profiles=offered(settings.policy, entrance.agent),
     )
@@ -208,17 +209,16 @@ def _models(
     home: Home,
     entrance: Entrance,
     *,
-    store: Store,
+    state: State,
     blobs: BlobStore,
-    meter: UsageMeter,
     redactor: SecretRedactor,
 ) -> ModelShelf:
     return ModelShelf(
         settings,
         Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
-        store=store,
+        store=state.store,
         blobs=blobs,
-        meter=meter,
+        meter=_meter(settings, state.store, state.owner),
         clock=SystemClock(),
         redactor=redactor,
         emit=entrance.emit,
@@ -456,12 +456,12 @@ def _keeper(stack: AsyncExitStack, settings: schema.UndoSettings, home: Home, *,
     return keeper
 
 
-def _meter(settings: schema.Settings, store: Store, owner: Owner, *, clock: Clock) -> UsageMeter:
+def _meter(settings: schema.Settings, store: Store, owner: Owner) -> UsageMeter:
     budgets = settings.budgets
     return UsageMeter(
         store,
         owner,
-        clock,
+        SystemClock(),
         budgets=Budgets(
             session=round(budgets.session * 1e6),
             day=round(budgets.day * 1e6),

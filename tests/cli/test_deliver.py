@@ -10,9 +10,8 @@ import pytest
 from limpet.assistant.services import Services
 from limpet.cli.deliver import deliver
 from limpet.store import outbox
-from limpet.store.outbox import Part
 from limpet.testing.scripted import ScriptedModel
-from limpet.types.envelope import Address, OutboxRow
+from limpet.types.envelope import Address, OutboxRow, Part
 from tests.assistant.room import KEY, home
 
 

@@ -24,7 +24,7 @@ from limpet.tools.deferred import SEARCH, unwrapped
 from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
-from limpet.types.envelope import Post
+from limpet.types.envelope import Outward
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.hook import ToolFinished, ToolWanted
 from limpet.types.ports import BoundCall, Clock, Emit, Hooks, Journal, PendingCall, Policy, Tool, ToolContext
@@ -63,7 +63,7 @@ class Beside(NamedTuple):
     """What a call has committed together with its result: entries of this log, messages for other conversations."""
 
     records: list[Payload]
-    posts: list[Post]
+    posts: list[Outward]
 
 
 class Execution:

@@ -17,7 +17,7 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
-from limpet.types.envelope import Post
+from limpet.types.envelope import Outward
 from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec
@@ -34,7 +34,7 @@ class MemorySession:
     ) -> None:
         self.log = log or Log()
         self.waiting: list[str] = []
-        self.posts: list[Post] = []
+        self.posts: list[Outward] = []
         self.ended = False
         if log is None:
             self.log.extend([self.entry(PromptEntry(sections=(Section("identity", system),), tools=tuple(tools)))])
@@ -68,7 +68,7 @@ class MemorySession:
         self.add(ToolStarted(call.assistant, call.index, call.call.name, effect=effect, intent=intent))
 
     async def result(
-        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Outward] = ()
     ) -> None:
         self.posts += posts
         self.add(ToolResultEntry(call.assistant, call.index, call.call.name, result=result))

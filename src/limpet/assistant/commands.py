@@ -22,10 +22,9 @@ from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
 from limpet.store import inbox, outbox, sessions
-from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
-from limpet.types.envelope import Beside, InboxRow
+from limpet.types.envelope import Beside, InboxRow, Part
 from limpet.types.ids import new_id
 
 

@@ -14,7 +14,6 @@ from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, outbox, sessions, turns, usage
 from limpet.store.commits import End, TurnWriter
-from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
@@ -29,7 +28,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, InboxRow, PartKind, Post, Trust
+from limpet.types.envelope import Beside, InboxRow, Outward, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer, Request
@@ -88,7 +87,12 @@ class TurnJournal:
             raise sessions.lost(self.writer.lease)
 
     async def result(
-        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+        self,
+        call: PendingCall,
+        result: ToolResult,
+        *,
+        records: Sequence[Payload] = (),
+        posts: Sequence[Outward] = (),
     ) -> None:
         intent = next((one.intent for one in self.log.pending() if one.name == call.name), None)
         soul = intent is not None and not result.is_error and changes_soul(self.services.workspace, intent)
@@ -222,7 +226,12 @@ class TurnJournal:
         )
 
     async def _append_all(
-        self, payloads: Sequence[Payload], *, trust: Trust, posts: Sequence[Post] = (), parts: Sequence[Part] = ()
+        self,
+        payloads: Sequence[Payload],
+        *,
+        trust: Trust,
+        posts: Sequence[Outward] = (),
+        parts: Sequence[Part] = (),
     ) -> None:
         now = self.services.clock.now()
 

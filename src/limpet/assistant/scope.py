@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from limpet.assistant.elsewhere import EVENT
 from limpet.assistant.services import Services
 from limpet.session.log import Log
 from limpet.store import inbox
 from limpet.store.commits import TurnWriter
-from limpet.types.envelope import Trust, lowest
+from limpet.types.envelope import Inbound, Trust, lowest
 from limpet.types.ports import EVERYWHERE, BoundCall, Person, Scope, Tool, Verdict
 
 
@@ -28,7 +29,13 @@ class ScopedPolicy:
         trusts: list[Trust] = [event.trust for event in events]
         return Scope(
             agent=services.agent,
-            people=tuple(Person(event.address.channel, event.sender) for event in events),
+            people=tuple(map(person_of, events)),
             trust="external" if self._log.tainted else lowest(trusts),
             workspace=services.workspace,
         )
+
+
+def person_of(event: Inbound) -> Person:
+    """Who speaks in an event. What an agent of the owner says in another conversation is the owner's."""
+    is_owner = event.trust == "owner" or event.event.startswith(EVENT)
+    return Person(event.address.channel, event.sender, is_owner)

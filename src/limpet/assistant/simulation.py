@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from limpet.assistant.scope import person_of
 from limpet.assistant.services import Services
 from limpet.assistant.taint import TaintPolicy
 from limpet.errors import ToolError
@@ -17,7 +18,7 @@ from limpet.tools.deferred import unwrapped
 from limpet.types.content import ToolCall
 from limpet.types.entry import AssistantEntry, Entry, ToolResultEntry
 from limpet.types.envelope import lowest
-from limpet.types.ports import Decision, Person, Policy, Scope, Tool, Verdict
+from limpet.types.ports import Decision, Policy, Scope, Tool, Verdict
 
 Happened = Literal["allow", "ask", "deny", "open"]
 """What was decided then; `open`: the call has no result."""
@@ -89,7 +90,7 @@ def _scope(services: Services, session: SessionRow, entry: Entry, *, log: Log) -
     events = services.store.read(lambda connection: inbox.taken_by(connection, entry.turn))
     return Scope(
         agent=session.agent,
-        people=tuple(Person(row.inbound.address.channel, row.inbound.sender) for row in events),
+        people=tuple(person_of(row.inbound) for row in events),
         trust="external" if log.tainted else lowest(row.inbound.trust for row in events),
         workspace=services.workspace,
     )

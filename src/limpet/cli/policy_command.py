@@ -94,7 +94,9 @@ def explain(
     tainted: bool,
 ) -> None:
     """What is decided of one call, by which rule, and which others have a say."""
-    scope = Scope(agent=agent_id, people=(Person(channel, sender),), trust="external" if tainted else trust)
+    scope = Scope(
+        agent=agent_id, people=(Person(channel, sender, trust == "owner"),), trust="external" if tainted else trust
+    )
     verdict, matched = asyncio.run(_explain(invocation, tool, _given(arguments), scope=scope))
     say(f"{verdict.decision}: {verdict.reason}" if verdict.reason else verdict.decision)
     say(f"rule: {verdict.rule}")

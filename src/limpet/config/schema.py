@@ -242,9 +242,13 @@ class ExecPolicySettings(Struct, frozen=True):
 
 
 class PolicySettings(Struct, frozen=True):
-    """What may run unasked. `profile` says which tools there are; for one agent, channel or sender it can be less."""
+    """What may run unasked. `profile` says which tools there are; for one agent, channel or sender it can be less.
+
+    `peers` counts as soon as others than the owner speak in a turn.
+    """
 
     profile: ProfileName = "full"
+    peers: ProfileName = "messaging"
     agents: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])
     channels: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])
     senders: dict[str, ProfileName] = field(default_factory=dict[str, ProfileName])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from limpet.assistant import asking
 from limpet.gateway.ground import Ground
 from limpet.store import inbox, outbox, peers
-from limpet.store.outbox import Part
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval
-from limpet.types.envelope import Address, Beside, Choice, OutboxRow
+from limpet.types.envelope import Address, Beside, Choice, OutboxRow, Part
 from limpet.types.ids import new_id
 
 BEGINNING = 60

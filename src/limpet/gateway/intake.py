@@ -19,11 +19,10 @@ from limpet.gateway.lane import Lanes
 from limpet.gateway.supervisor import Link
 from limpet.session import keys
 from limpet.store import inbox, outbox, peers, sessions, turns
-from limpet.store.outbox import Part
 from limpet.store.peers import CONFIGURED, Peer
 from limpet.store.sql import Connection
 from limpet.types.channel import Arrival
-from limpet.types.envelope import Inbound, InboxRow, Trust
+from limpet.types.envelope import Inbound, InboxRow, Part, Trust
 
 log = logging.getLogger(__name__)
 

@@ -18,9 +18,8 @@ from limpet.errors import ChannelError, LimpetError, UnsureError
 from limpet.gateway.ground import Ground
 from limpet.gateway.supervisor import Link
 from limpet.store import inbox, outbox
-from limpet.store.outbox import Part
 from limpet.types.channel import Piece
-from limpet.types.envelope import Address, OutboxState
+from limpet.types.envelope import Address, OutboxState, Part
 from limpet.types.event import AnswerReset, Event, TextDelta, ToolBegan, ToolEnded, TurnEnded, TurnStarted
 from limpet.types.ids import new_id
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from limpet.gateway.ground import Ground
 from limpet.store import outbox
-from limpet.store.outbox import Part
 from limpet.store.sql import Connection
-from limpet.types.envelope import OutboxRow
+from limpet.types.envelope import OutboxRow, Part
 
 OLD = 600_000
 """Milliseconds after which a message that was not sent counts as piled up."""

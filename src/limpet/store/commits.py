@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from limpet.store import approvals, entries, inbox, outbox, processes, sessions, turns, usage
-from limpet.store.outbox import Part
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnState
@@ -29,7 +28,7 @@ from limpet.types.entry import (
     UndoPoint,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Post, QueueMode, Trust
+from limpet.types.envelope import InboxRow, Outward, Part, QueueMode, Trust
 
 SHORT = 160
 """Characters that are left of a message that is shortened."""
@@ -185,11 +184,14 @@ def result(
     *,
     trust: Trust,
     now: int,
-    posts: Sequence[Post] = (),
+    posts: Sequence[Outward] = (),
 ) -> list[Entry]:
     """Commit 4, second half: the outcome, with what else the call put on record and says in other conversations."""
     for post in posts:
-        inbox.receive(connection, post.key, post.inbound, now=now)
+        if isinstance(post, Part):
+            outbox.queue(connection, post, session=writer.lease.session, turn="", now=now)
+        else:
+            inbox.receive(connection, post.key, post.inbound, now=now)
     return [
         entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
         for payload in payloads

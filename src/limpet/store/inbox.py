@@ -82,6 +82,15 @@ def reword(connection: Connection, row: InboxRow, text: str) -> None:
     )
 
 
+def groups(connection: Connection) -> list[Inbound]:
+    """The newest event of each group, and of each thread of one, in which somebody has spoken to an agent."""
+    rows = connection.execute(
+        "SELECT payload FROM inbox WHERE id IN (SELECT MAX(id) FROM inbox WHERE key LIKE '%:group:%' GROUP BY key)"
+        " ORDER BY id DESC"
+    )
+    return [_inbound.decode(payload) for (payload,) in convert(rows.fetchall(), list[tuple[bytes]])]
+
+
 def find(connection: Connection, row: int) -> InboxRow | None:
     found = connection.execute(f"SELECT {_COLUMNS} FROM inbox WHERE id = ?", (row,)).fetchone()
     return None if found is None else _row(found)

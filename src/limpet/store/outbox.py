@@ -9,7 +9,7 @@ from msgspec import Struct, convert
 
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection, Value
-from limpet.types.envelope import NOTHING_BESIDE, Address, Beside, Body, OutboxRow, OutboxState, PartKind
+from limpet.types.envelope import NOTHING_BESIDE, Address, Beside, Body, OutboxRow, OutboxState, Part, PartKind
 
 TERMINAL = "cli"
 """The channel of terminals, which show their parts themselves."""
@@ -47,16 +47,6 @@ class _Stored(Struct, array_like=True):
     key: str
     body: bytes | None
     beside: bytes | None
-
-
-class Part(Struct, frozen=True):
-    """A part to be delivered. `key` is its idempotency key: the same part is queued once."""
-
-    address: Address
-    text: str
-    key: str
-    kind: PartKind = "reply"
-    beside: Beside = NOTHING_BESIDE
 
 
 def queue(connection: Connection, part: Part, *, session: str, turn: str, now: int) -> bool:

@@ -61,9 +61,11 @@ class RulePolicy:
         return []
 
     def _applying(self, scope: Scope) -> Iterator[ProfileName]:
-        """The profiles for everybody, this agent, and each channel and sender: each only narrows."""
+        """The profiles for everybody, others than the owner, this agent, each channel and sender: each only narrows."""
         settings = self._settings
         yield settings.profile
+        if not all(person.is_owner for person in scope.people):
+            yield settings.peers
         named = [(settings.agents, scope.agent)]
         for person in scope.people:
             named.append((settings.channels, person.channel))

@@ -115,6 +115,20 @@ class Beside(Struct, frozen=True, omit_defaults=True):
 NOTHING_BESIDE = Beside()
 
 
+class Part(Struct, frozen=True):
+    """A part to be delivered. `key` is its idempotency key: the same part is queued once."""
+
+    address: Address
+    text: str
+    key: str
+    kind: PartKind = "reply"
+    beside: Beside = NOTHING_BESIDE
+
+
+Outward = Post | Part
+"""What a call says elsewhere, committed with its result."""
+
+
 class OutboxRow(Struct, frozen=True):
     """A stored outbound part. Parts of one chat are delivered in the order of `place`, then of `id`.
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
-from limpet.types.envelope import Post, Trust
+from limpet.types.envelope import Outward, Part, Post, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
 from limpet.types.message import AssistantMessage, Request, ToolChoice
@@ -102,7 +102,12 @@ class Journal(Protocol):
         ...
 
     async def result(
-        self, call: PendingCall, result: ToolResult, *, records: Sequence[Payload] = (), posts: Sequence[Post] = ()
+        self,
+        call: PendingCall,
+        result: ToolResult,
+        *,
+        records: Sequence[Payload] = (),
+        posts: Sequence[Outward] = (),
     ) -> None:
         """Log the outcome of a call, and with it (effect `row`) what else it put on record and says elsewhere."""
         ...
@@ -210,6 +215,17 @@ class Sessions(Protocol):
         ...
 
 
+class Outbound(Protocol):
+    """Called by the tool `message`; provided by `assistant.addresses`."""
+
+    def parts(self, text: str, to: str, *, session: str, call: str) -> tuple[Part, ...]:
+        """The message `text` for the chats that the running turn of `session` answers, or for the one called `to`.
+
+        Raises `ToolError` that lists the chats there are.
+        """
+        ...
+
+
 class Memory(Protocol):
     """Called by the memory tools and by file tools for memory files; provided by `assistant` for each conversation."""
 
@@ -236,10 +252,10 @@ class ToolContext:
     `seen` gives the SHA-256 with which a file (absolute path) was last read or written in this session.
     `starting` commits a file intent (None: that something is about to change) before the tool acts; `progress` shows
     people (not the model) a line.
-    `goal` gives the open goal of the session; `record` has an entry, `post` a message for another conversation,
-    committed together with the call's result. `turn` runs the call, which may leave a command in the `background`;
-    `intent` is what it had committed when it was interrupted. `memory` is the conversation's own, `veil` hides that of
-    others.
+    `goal` gives the open goal of the session; `record` has an entry, `post` a message for another conversation or a
+    chat, committed together with the call's result. `turn` runs the call, which may leave a command in the
+    `background`; `intent` is what it had committed when it was interrupted. `memory` is the conversation's own, `veil`
+    hides that of others.
     """
 
     key: str
@@ -254,7 +270,7 @@ class ToolContext:
     seen: Mapping[str, str] = field(default_factory=dict[str, str])
     goal: Callable[[], GoalEntry | None] = lambda: None
     record: Callable[[Payload], None] = lambda payload: None
-    post: Callable[[Post], None] = lambda post: None
+    post: Callable[[Outward], None] = lambda post: None
     turn: str = ""
     background: bool = True
     intent: FileIntent | None = None
@@ -284,6 +300,7 @@ class Person(Struct, frozen=True):
 
     channel: str
     sender: str = ""
+    is_owner: bool = True
 
 
 class Scope(Struct, frozen=True):
