@@ -32,7 +32,7 @@ def make_message(outbound: Outbound) -> FunctionTool:
         files: list[str] | None = None,
         to: Annotated[str, "owner, name or id"] = "",
     ) -> ToolResult:
-        """Send text or files here now, or to another chat. Your answer is sent anyway."""
+        """Send text or files here now, or to another chat."""
         paths = files or []
         if not text.strip() and not paths:
             raise ToolError("there is nothing to send")
