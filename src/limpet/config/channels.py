@@ -100,13 +100,14 @@ class GatewaySettings(Struct, frozen=True):
     """`turns` is how many run at once. `queue`: what becomes of messages while a turn runs (docs/gateway.md).
 
     `debounce` is seconds of silence before they are handed to a running turn; of more than `most` the oldest are
-    shortened. `host` and `port` (0 = none) are where the server listens, `token` is what clients of it have to show.
+    shortened. `drain` is seconds that turns have to finish when the gateway is ended. `host` and `port` (0 = none) are where the server listens, `token` is what clients of it have to show.
     """
 
     turns: Count = 8
     queue: QueueMode = "steer"
     debounce: Annotated[float, Meta(ge=0)] = 0.5
     most: Count = 20
+    drain: Annotated[float, Meta(ge=0)] = 7.0
     bindings: tuple[BindingSettings, ...] = field(default_factory=tuple[BindingSettings, ...])
     delivery: DeliverySettings = DeliverySettings()
     host: str = "127.0.0.1"

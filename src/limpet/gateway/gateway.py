@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 LOOK_AT_SETTINGS = 2.0
 AT_MOST_EVERY = 0.02
 """Seconds between two sweeps."""
-DRAIN, FLUSH = 7.0, 2.0
-"""Seconds that turns, then deliveries, have to finish at the end."""
+FLUSH = 2.0
+"""Seconds that deliveries have to finish at the end."""
 REPORT_EVERY = 1.0
 STATUS_EVERY = 10.0
 ONCE = 0.2
@@ -187,7 +187,7 @@ class Gateway:
         sweep, *others = beside
         for task in others:
             task.cancel()
-        await self.lanes.drain(DRAIN)
+        await self.lanes.drain(self._settings.drain)
         sweep.cancel()
         self._delivery.sweep()
         with contextlib.suppress(TimeoutError):
