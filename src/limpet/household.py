@@ -3,6 +3,7 @@ they change."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import os
@@ -21,11 +22,14 @@ from limpet.config.channels import ChannelSettings, accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home
 from limpet.config.secrets import resolve
-from limpet.errors import ConfigError
+from limpet.errors import ConfigError, UserError
 from limpet.gateway import binding
-from limpet.gateway.gateway import Gateway, Opening, only_one
+from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
 from limpet.gateway.watch import Watch
+from limpet.server.channel import ACCOUNT, WebChannel
+from limpet.server.channel import NAME as WEB
+from limpet.server.channel import SETTINGS as WEB_SETTINGS
 from limpet.store import peers
 from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
@@ -55,7 +59,47 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         stack.push_async_callback(agents.close)
         await agents.forget_owners()
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
-        yield Gateway(ground, (doors or Doors)(agents, home), watch, status=str(home.run / "gateway.json"))
+        web = WebChannel()
+        opening = doors(agents, home) if doors else Doors(agents, home, web)
+        gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"))
+        async with _serving(gateway, agents, home, web=web):
+            yield gateway
+
+
+@asynccontextmanager
+async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebChannel) -> AsyncGenerator[None]:
+    """The server beside the gateway. Where it cannot be, the gateway works without, and says so."""
+    settings, state = agents.settings.gateway, agents.state
+    if not settings.port:
+        yield
+        return
+    try:
+        from limpet.server.app import Server  # the extra `server`
+        from limpet.server.guard import Guard, server_token
+        from limpet.server.house import House
+    except ImportError as error:
+        gateway.note_fault(SERVER, f"{error.name} is not installed: pip install 'limpet[server]', or gateway.port = 0")
+        yield
+        return
+    given = resolve(settings.token, key="gateway.token", root=home.root, environ=os.environ)
+    token = server_token(given, host=settings.host, root=home.root)
+    guard = Guard(token, host=settings.host, clock=SystemClock())
+    house = House(gateway, web, state.store, state.nudges, watch=agents.watch)
+    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path)
+
+    async def serve() -> None:
+        try:
+            await server.run(settings.host, settings.port)
+        except UserError as error:
+            log.error("%s", error.present())
+            gateway.note_fault(SERVER, str(error))
+
+    task = asyncio.create_task(serve())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _check(settings: schema.Settings) -> None:
@@ -195,11 +239,17 @@ class Doors:
 
     household: Household
     home: Home
+    web: WebChannel
 
     def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
-        return accounts(self.household.settings.channels)
+        found = accounts(self.household.settings.channels)
+        if self.household.settings.gateway.port:
+            found[WEB, ACCOUNT] = WEB_SETTINGS
+        return found
 
     def open(self, kind: str, account: str) -> Channel:
+        if kind == WEB:
+            return self.web
         settings = self.configured()[kind, account]
         where = f"channels.{kind}.{account}"
 

@@ -99,8 +99,8 @@ class Run:
         home.mkdir()
         self.config = home / "config.toml"
         self.config.write_text(
-            f'agent.model = "lab/dreamer"\ngateway.debounce = 0.0\n[providers.lab]\nbase_url = "{model.base_url}"\n'
-            'api_key = "sk-test"\n'
+            'agent.model = "lab/dreamer"\ngateway.debounce = 0.0\ngateway.port = 0\n'
+            f'[providers.lab]\nbase_url = "{model.base_url}"\napi_key = "sk-test"\n'
         )
 
     async def begin(self) -> asyncio.subprocess.Process:

@@ -68,7 +68,7 @@ async def house(
     async with FakeOpenAI(script if script is not None else echo) as model:
         home.mkdir(exist_ok=True)
         (home / "config.toml").write_text(
-            f'agent.model = "lab/dreamer"\n{config}\n[providers.lab]\nbase_url = "{model.base_url}"\n'
+            f'agent.model = "lab/dreamer"\ngateway.port = 0\n{config}\n[providers.lab]\nbase_url = "{model.base_url}"\n'
             'api_key = "sk-test"\n'
         )
         made: list[Household] = []

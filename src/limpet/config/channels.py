@@ -100,7 +100,8 @@ class GatewaySettings(Struct, frozen=True):
     """`turns` is how many run at once. `queue`: what becomes of messages while a turn runs (docs/gateway.md).
 
     `debounce` is seconds of silence before they are handed to a running turn; of more than `most` the oldest are
-    shortened. `drain` is seconds that turns have to finish when the gateway is ended. `host` and `port` (0 = none) are where the server listens, `token` is what clients of it have to show.
+    shortened. `drain` is seconds that turns have to finish when the gateway is ended. `host` and `port` (0 = none) are
+    where the server listens, `token` is what clients of it have to show.
     """
 
     turns: Count = 8

@@ -174,8 +174,9 @@ class Delivery:
             log.exception("delivery to %s", row.address.channel)
             await self._settle(row, "unknown", error=f"{type(error).__name__}: {error}")
             return 0.0
-        link.sent()
         await self._sent(row, message, preview)
+        link.sent()
+        self._ground.nudges.wake()
         return 0.0
 
     def _preview(self, row: OutboxRow, link: Link) -> OutboxRow | None:

@@ -35,6 +35,7 @@ FLUSH = 2.0
 REPORT_EVERY = 1.0
 STATUS_EVERY = 10.0
 ONCE = 0.2
+SERVER = ("server", "")
 MENU = tuple(MenuEntry(one.name, one.summary) for one in COMMANDS.values())
 
 
@@ -99,7 +100,7 @@ class Gateway:
         for name, link in tuple(self.links.items()):
             if wanted.get(name) != link.settings:
                 self._disconnect(name)
-        self._faults = {name: fault for name, fault in self._faults.items() if name in wanted}
+        self._faults = {name: fault for name, fault in self._faults.items() if name in wanted or name == SERVER}
         for name, settings in wanted.items():
             if name not in self.links:
                 self._open(name, settings)
@@ -163,6 +164,10 @@ class Gateway:
         while True:
             write_snapshot(self._status, self.snapshot())
             await asyncio.sleep(STATUS_EVERY if all(map(_is_up, self.links.values())) else 1.0)
+
+    def note_fault(self, name: tuple[str, str], fault: str) -> None:
+        """Something that belongs to the gateway cannot be opened; `limpet status` says so."""
+        self._faults[name] = fault
 
     def snapshot(self) -> Snapshot:
         """How it is right now."""

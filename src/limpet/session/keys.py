@@ -44,6 +44,11 @@ def cli(agent: str, name: str) -> str:
     return f"agent:{agent}:cli:{name}"
 
 
+def web(agent: str, chat: str) -> str:
+    """A chat of the page; `main` is the main session."""
+    return main(agent) if chat == "main" else f"agent:{agent}:web:{chat}"
+
+
 def name_of(key: str) -> str:
     """The name under which a terminal opens the session `key`: that of `cli`, else the key itself."""
     parts = key.split(":")
@@ -82,6 +87,8 @@ def for_event(
     links: Mapping[str, Sequence[str]] = NO_LINKS,
 ) -> str:
     """The session of what `sender` says at `address`, in a group or alone with the agent."""
+    if address.channel == "web":
+        return web(agent, address.chat)
     return group(agent, address) if in_group else direct(agent, address, person(address, sender, links), scope=scope)
 
 

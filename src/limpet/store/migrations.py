@@ -277,6 +277,8 @@ MIGRATIONS = (
     ALTER TABLE outbox ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
     UPDATE outbox SET told = 3;
     CREATE INDEX outbox_untold ON outbox (session) WHERE told != 3 AND state IN ('failed', 'expired', 'unknown');
+    CREATE INDEX outbox_arrived ON outbox (channel, account, chat, ifnull(place, id), id)
+        WHERE state = 'sent' AND kind != 'preview';
     CREATE INDEX outbox_shown ON outbox (turn) WHERE kind IN ('preview', 'block');
     ALTER TABLE inbox ADD COLUMN message TEXT NOT NULL DEFAULT '';
     CREATE INDEX inbox_message ON inbox (key, message) WHERE state = 'queued' AND message != '';

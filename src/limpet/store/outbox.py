@@ -72,6 +72,33 @@ def waiting(connection: Connection, address: Address) -> list[OutboxRow]:
     return [_row(row) for row in rows]
 
 
+class Place(Struct, frozen=True):
+    """Where a part stands among those of its chat."""
+
+    place: int
+    row: int
+
+
+def after(connection: Connection, address: Address, place: Place, *, limit: int) -> list[OutboxRow]:
+    """What has arrived in a chat after a place, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox INDEXED BY outbox_arrived WHERE {_IN_CHAT} AND state = 'sent'"
+        " AND kind != 'preview' AND (ifnull(place, id), id) > (?, ?) ORDER BY ifnull(place, id), id LIMIT ?",
+        (*_chat(address), place.place, place.row, limit),
+    )
+    return [_row(row) for row in rows]
+
+
+def newest(connection: Connection, address: Address) -> Place:
+    """The place of what has arrived in a chat last; that before everything where nothing has."""
+    row = connection.execute(
+        f"SELECT ifnull(place, id), id FROM outbox INDEXED BY outbox_arrived WHERE {_IN_CHAT} AND state = 'sent'"
+        " AND kind != 'preview' ORDER BY ifnull(place, id) DESC, id DESC LIMIT 1",
+        _chat(address),
+    ).fetchone()
+    return Place(*convert(row, tuple[int, int])) if row else Place(0, 0)
+
+
 def chats_waiting(connection: Connection) -> list[Address]:
     """The chats for which parts are not ended, without their threads; those of terminals left out."""
     rows = connection.execute(

@@ -1,0 +1,1 @@
+"""The HTTP and WebSocket server of the gateway: health, metrics, and the channel `web`."""
