@@ -4,7 +4,6 @@ they change."""
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -84,7 +83,7 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
     given = resolve(settings.token, key="gateway.token", root=home.root, environ=os.environ)
     token = server_token(given, host=settings.host, root=home.root)
     guard = Guard(token, host=settings.host, clock=SystemClock())
-    house = House(gateway, web, state.store, state.nudges, watch=agents.watch)
+    house = House(gateway, web, store=state.store, nudges=state.nudges, watch=agents.watch)
     server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path)
 
     async def serve() -> None:
@@ -178,7 +177,7 @@ class Household:
         if agent not in self._agents:
             wiring.prepare(settings_of(self.settings, agent), self.home, emit=self.watch.emit)
             async with AsyncExitStack() as stack:
-                entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False)
+                entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False, stays=True)
                 services = await wiring.open_agent(
                     stack, self.loaded, home=self.home, entrance=entrance, state=self.state
                 )
@@ -205,11 +204,14 @@ class Household:
         return True
 
     def _fingerprint(self) -> str:
-        """Of all that agents are built from."""
-        config = self.home.config
-        text = config.read_bytes() if config.exists() else b""
+        """Of all that agents are built from: the file as it lies there, and who the owner is."""
+        try:
+            found = os.stat(self.home.config)
+            file = (found.st_mtime_ns, found.st_size, found.st_ino)
+        except FileNotFoundError:
+            file = (0, 0, 0)
         owners = sorted(_who(one) for one in self.state.store.read(peers.owners) if one.by != peers.CONFIGURED)
-        return hashlib.sha256(text + repr(owners).encode()).hexdigest()
+        return repr((file, owners))
 
     async def forget_owners(self) -> None:
         """Those whom the settings name no more."""

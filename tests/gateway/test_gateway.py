@@ -214,10 +214,11 @@ def test_where_nothing_can_be_changed_paragraphs_come_as_they_are_finished(home:
 def test_what_may_have_arrived_is_not_sent_again_and_the_next_one_says_so(home: Path) -> None:
     async def main() -> tuple[str, ...]:
         fake = FakeChannel(traits=Traits())
-        async with house(home, fake):
+        async with house(home, fake) as here:
             fake.fail("unsure")
             await fake.say("one")
-            await fake.settled()
+            store = here.agents.state.store
+            await fake.until(lambda: bool(store.read(lambda rows: outbox.listed(rows, ("unknown",)))), within=30)
             await fake.say("two")
             return await told(fake, 1)
 

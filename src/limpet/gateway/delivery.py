@@ -116,67 +116,70 @@ class Delivery:
         if row.state == "queued" and row.attempts == 0 and await pile_up(self._ground, rows, now=now):
             return 0.0
         await self._lives.settle(row.turn, row.address)
+        bodies: tuple[Body, ...] | None = None
         if row.body is None and row.state == "queued":
-            return await self._prepare(row, link.channel.traits)
-        return await self._attempt(row, link)
+            bodies = self._bodies(row, link.channel.traits)
+            if not bodies:
+                await self._settle(row, "sent")
+                return 0.0
+        return await self._attempt(row, link, bodies)
 
-    async def _prepare(self, row: OutboxRow, traits: Traits) -> float:
-        """Make of a part the messages in which it goes out."""
+    def _bodies(self, row: OutboxRow, traits: Traits) -> tuple[Body, ...]:
+        """The messages in which a part goes out; none when all of it has been said."""
         text = row.text
         if row.kind == "reply" and row.turn and traits.blocks:
             said = self._ground.store.read(lambda connection: outbox.blocks(connection, row.turn, row.address))
             text = rest_of(text, said)
         room = structs.replace(traits, limit=max(traits.limit - RESERVE, traits.limit // 2))
         bodies = render(text, room) if text.strip() else ()
-        if not bodies and not row.beside.attachments:
-            await self._settle(row, "sent")
-            return 0.0
-        await self._ground.store.write(lambda connection: outbox.split(connection, row, bodies or (EMPTY,)))
-        return 0.0
+        return bodies or ((EMPTY,) if row.beside.attachments else ())
 
-    async def _attempt(self, row: OutboxRow, link: Link) -> float:
-        """One delivery attempt: intent, act, outcome."""
+    async def _attempt(self, row: OutboxRow, link: Link, bodies: tuple[Body, ...] | None) -> float:
+        """One delivery attempt: intent (with what the part is made into), act, outcome."""
         preview = self._preview(row, link)
         again = preview is not None or link.channel.traits.repeatable
 
-        def intend(connection: Connection) -> tuple[OutboxState, bool]:
+        def intend(connection: Connection) -> tuple[OutboxState, OutboxRow | None, bool]:
+            if bodies is not None:
+                outbox.split(connection, row, bodies)
             state = outbox.attempt(connection, row.id, owner=self._ground.owner, again=again)
-            return state, state == "attempting" and outbox.missing_before(connection, row)
+            missing = state == "attempting" and outbox.missing_before(connection, row)
+            return state, outbox.find(connection, row.id), missing
 
-        state, missing = await self._ground.store.write(intend)
+        state, found, missing = await self._ground.store.write(intend)
         if state == "queued":
             return LOOK_AGAIN  # another process is at it
-        if state != "attempting":
+        if state != "attempting" or found is None:
             return 0.0
         try:
             async with asyncio.timeout(SEND):
-                message = await self._put(_piece(row, missing=missing), link, preview)
-        except NotReadyError as error:
-            await self._defer(row, LOOK_AGAIN, error, counts=False)
-            return 0.0
-        except NotAcceptedError as error:
-            return await self._again(row, error)
-        except RefusedError as error:
-            await self._settle(row, "failed", error=str(error))
-            return 0.0
-        except UnsureError as error:
-            await self._settle(row, "unknown", error=str(error))
-            return 0.0
-        except TimeoutError:
-            await self._settle(row, "unknown", error=f"no answer for {SEND:.0f} s")
-            return 0.0
+                message = await self._put(_piece(found, missing=missing), link, preview)
         except ChannelError as error:
-            return await self._again(row, NotAcceptedError(str(error)))
+            return await self._failed(row, error)
+        except TimeoutError:
+            return await self._failed(row, UnsureError(f"no answer for {SEND:.0f} s"))
         except asyncio.CancelledError:
-            await self._settle(row, "unknown", error="interrupted while it was sent")
+            await self._failed(row, UnsureError("interrupted while it was sent"))
             raise
         except Exception as error:  # a fault of the adapter: it may have sent it
             log.exception("delivery to %s", row.address.channel)
-            await self._settle(row, "unknown", error=f"{type(error).__name__}: {error}")
-            return 0.0
+            return await self._failed(row, UnsureError(f"{type(error).__name__}: {error}"))
         await self._sent(row, message, preview)
         link.sent()
         self._ground.nudges.wake()
+        return 0.0
+
+    async def _failed(self, row: OutboxRow, error: ChannelError) -> float:
+        """What becomes of a part that was not sent, or may have been; gives the seconds to wait."""
+        match error:
+            case NotReadyError():
+                await self._defer(row, LOOK_AGAIN, error, counts=False)
+            case RefusedError():
+                await self._settle(row, "failed", error=str(error))
+            case UnsureError():
+                await self._settle(row, "unknown", error=str(error))
+            case _:
+                await self._again(row, error)
         return 0.0
 
     def _preview(self, row: OutboxRow, link: Link) -> OutboxRow | None:
@@ -206,14 +209,14 @@ class Delivery:
 
         await self._ground.store.write(work)
 
-    async def _again(self, row: OutboxRow, error: NotAcceptedError) -> float:
+    async def _again(self, row: OutboxRow, error: ChannelError) -> None:
         """It did not arrive: once more later, unless it was tried often enough."""
         if row.attempts + 1 >= self._settings().tries:
             await self._settle(row, "failed", error=f"given up after {row.attempts + 1} tries: {error}")
-            return 0.0
+            return
         pause = PAUSES[min(row.attempts, len(PAUSES) - 1)] * self._random.uniform(0.8, 1.2)
-        await self._defer(row, max(pause, error.retry_after), error)
-        return 0.0
+        wanted = error.retry_after if isinstance(error, NotAcceptedError) else 0.0
+        await self._defer(row, max(pause, wanted), error)
 
     async def _defer(self, row: OutboxRow, pause: float, error: ChannelError, *, counts: bool = True) -> None:
         due = self._ground.clock.now() + round(pause * 1000)

@@ -18,7 +18,7 @@ from limpet.gateway.delivery import Delivery
 from limpet.gateway.ground import Ground
 from limpet.gateway.home import Notices
 from limpet.gateway.intake import Intake
-from limpet.gateway.lane import Lanes
+from limpet.gateway.lane import Lanes, Tidying
 from limpet.gateway.live import Lives
 from limpet.gateway.status import Snapshot, write_snapshot
 from limpet.gateway.supervisor import Link
@@ -28,11 +28,11 @@ from limpet.types.channel import Channel, MenuEntry
 log = logging.getLogger(__name__)
 
 LOOK_AT_SETTINGS = 2.0
-AT_MOST_EVERY = 0.02
-"""Seconds between two sweeps."""
+AT_MOST_EVERY = 0.01
+SWEEP = 0.5
+"""Seconds between two looks at what is to be delivered, at all sessions."""
 FLUSH = 2.0
 """Seconds that deliveries have to finish at the end."""
-REPORT_EVERY = 1.0
 STATUS_EVERY = 10.0
 ONCE = 0.2
 SERVER = ("server", "")
@@ -85,8 +85,7 @@ class Gateway:
             tasks = self._ground.tasks
             beside = [
                 tasks.start(self._see_to_it(), "sweep"),
-                tasks.start(self._report(), "reports"),
-                tasks.start(self.lanes.tidy_up(), "tidying"),
+                tasks.start(Tidying(self._ground, self.lanes).run(), "tidying"),
                 tasks.start(self._tell_status(), "status"),
             ]
             try:
@@ -132,15 +131,22 @@ class Gateway:
             log.info("the menu of %s: %s", link.channel.name, error)
 
     async def _see_to_it(self) -> None:
-        """Find what there is to do whenever there may be something, until cancelled."""
-        looked = float("-inf")
+        """Find what there is to do whenever there may be something, until cancelled.
+
+        What this process takes in it sees to at once; here is the rest: what other processes, decisions and ended
+        turns leave to be done.
+        """
+        swept = looked = float("-inf")
         while True:
-            self.lanes.sweep()
             self._delivery.sweep()
             now = self._ground.clock.monotonic()
+            if now - swept >= SWEEP:
+                swept = now
+                self.lanes.sweep()
             if now - looked >= LOOK_AT_SETTINGS:
                 looked = now
                 await self._look_at_settings()
+                await self._notices.report()
             await asyncio.sleep(AT_MOST_EVERY)
             await self._ground.nudges.wait(LOOK_AT_SETTINGS)
 
@@ -154,11 +160,6 @@ class Gateway:
                 f"The settings have changed and cannot be used, so the old ones stay: {error.present()}",
                 key=f"settings:{error}",
             )
-
-    async def _report(self) -> None:
-        while True:
-            await asyncio.sleep(REPORT_EVERY)
-            await self._notices.report()
 
     async def _tell_status(self) -> None:
         while True:

@@ -78,6 +78,8 @@ class Notices:
         A report that does not arrive itself is not reported: `limpet status` has it.
         """
         now = self._ground.clock.now()
+        if not self._ground.store.read(outbox.untold):
+            return False
 
         def work(connection: Connection) -> bool:
             rows = outbox.untold(connection)

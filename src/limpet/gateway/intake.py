@@ -162,13 +162,13 @@ class Intake:
         """Hooks, and what is answered at once: commands that only look, `/stop`, and the mode `interrupt`."""
         services, key = conversation.services, conversation.key
         try:
-            await arrived(conversation, row)
+            if await arrived(conversation, row):
+                self._lanes.sweep()
             command = find_command(row.inbound.text)
-            if command is None and self._mode(services, key) == "interrupt":
+            if command is None and key in self._lanes.running and self._mode(services, key) == "interrupt":
                 await asking.stop(services, key)
         except LimpetError as error:
             await self._notices.say(row.inbound.address, error.present())
-        self._ground.nudges.wake()
 
     def _mode(self, services: Services, key: str) -> str:
         live = self._ground.store.read(lambda connection: sessions.live(connection, key))

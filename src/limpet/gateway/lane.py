@@ -24,6 +24,7 @@ from limpet.gateway.watch import within
 from limpet.session import keys
 from limpet.store import approvals, inbox, sessions, turns
 from limpet.store.sql import Connection
+from limpet.store.turns import LiveTurn
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,11 @@ class Lanes:
         """The keys whose lanes work or wait for their turn."""
         return tuple(key for key, lane in self._lanes.items() if lane.task is not None)
 
+    def take_untidy(self) -> set[str]:
+        """The keys that were worked on since this was asked last."""
+        found, self._untidy = self._untidy, set()
+        return found
+
     def poke(self, key: str, *, after: float = 0.0) -> None:
         """There is something to do under `key`, or will be `after` seconds: parts of one message may follow."""
         if self._closing:
@@ -88,17 +94,27 @@ class Lanes:
                 self.poke(key)
 
     def _stirring(self, connection: Connection) -> list[str]:
-        owner, now = self._ground.owner, self._ground.clock.now()
         found = dict.fromkeys(key for key in inbox.keys_waiting(connection) if self._is_ours(connection, key))
         for turn in turns.all_live(connection):
-            if turn.state == "waiting":
-                if turn.stop_requested or approvals.is_ready(connection, turn.id, now=now):
-                    found[turn.key] = None
-                else:
-                    found.pop(turn.key, None)
-            elif not turn.owner or (turn.owner != owner.name and not owner.alive(turn.owner)):
+            if self._can_go_on(connection, turn):
                 found[turn.key] = None
+            elif turn.state == "waiting":
+                found.pop(turn.key, None)
         return list(found)
+
+    def _can_go_on(self, connection: Connection, turn: LiveTurn) -> bool:
+        """Whether a turn waits for nobody any more, or nobody runs it."""
+        owner, now = self._ground.owner, self._ground.clock.now()
+        if turn.state == "waiting":
+            return bool(turn.stop_requested) or approvals.is_ready(connection, turn.id, now=now)
+        return not turn.owner or (turn.owner != owner.name and not owner.alive(turn.owner))
+
+    def _stirs(self, connection: Connection, key: str) -> bool:
+        """Whether there is more to do under a key, after something was done."""
+        live = turns.of_key(connection, key)
+        if live is not None:
+            return self._can_go_on(connection, live)
+        return inbox.waits(connection, key)
 
     def _is_ours(self, connection: Connection, key: str) -> bool:
         """Whether what waits under `key` is not only what a living terminal is about to do itself."""
@@ -122,13 +138,14 @@ class Lanes:
         """Do all there is to do under the key of a lane now."""
         key = lane.key
         try:
-            async with self._ground.agents.use(self._agent_of(key)) as services:
+            async with self._ground.agents.use(agent_of(self._ground, key)) as services:
                 conversation = self._conversation(services, key)
                 try:
                     with within(key):
                         worked = await conversation.work_once()
-                        while worked and await conversation.work_once():
+                        while worked and self._ground.store.read(lambda connection: self._stirs(connection, key)):
                             self._lives.over(key)
+                            worked = await conversation.work_once()
                         await self._ask_owner(services, key)
                 except asyncio.CancelledError:
                     await self._park(key)
@@ -143,10 +160,6 @@ class Lanes:
         lane.rests, lane.rested = 0, 0.0
         if not worked:
             self._rest(lane, HELD)  # another process works on it, or the owner has not decided
-
-    def _agent_of(self, key: str) -> str:
-        live = self._ground.store.read(lambda connection: sessions.live(connection, key))
-        return live.agent if live is not None else keys.agent_of(key)
 
     def _conversation(self, services: Services, key: str) -> Conversation:
         """The conversation as it was left, unless the agent was set up anew since."""
@@ -192,25 +205,6 @@ class Lanes:
 
         await self._ground.store.write(work)
 
-    async def tidy_up(self) -> None:
-        """From time to time write what ended conversations owe and consolidate, until cancelled."""
-        while True:
-            await asyncio.sleep(TIDY_EVERY)
-            found, self._untidy = self._untidy, set()
-            found.update(self._ground.store.read(sessions.keys_closing))
-            for key in found:
-                await self._tidy(key)
-
-    async def _tidy(self, key: str) -> None:
-        if key in self._lanes:
-            self._untidy.add(key)
-            return
-        try:
-            async with self._ground.agents.use(self._agent_of(key)) as services:
-                await tidy(services, key)
-        except LimpetError as error:
-            log.warning("tidying up after %s: %s", key, error)
-
     async def drain(self, patience: float) -> None:
         """Begin nothing more, and let what runs finish for `patience` seconds; then it is parked."""
         self._closing = True
@@ -221,6 +215,38 @@ class Lanes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Tidying:
+    """Writes, from time to time, what ended conversations owe, and consolidates; nobody waits for it."""
+
+    def __init__(self, ground: Ground, lanes: Lanes) -> None:
+        self._ground = ground
+        self._lanes = lanes
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await asyncio.sleep(TIDY_EVERY)
+            found = self._lanes.take_untidy()
+            found.update(self._ground.store.read(sessions.keys_closing))
+            for key in found:
+                await self._tidy(key)
+
+    async def _tidy(self, key: str) -> None:
+        if key in self._lanes.running:
+            return
+        try:
+            async with self._ground.agents.use(agent_of(self._ground, key)) as services:
+                await tidy(services, key)
+        except LimpetError as error:
+            log.warning("tidying up after %s: %s", key, error)
+
+
+def agent_of(ground: Ground, key: str) -> str:
+    """Whose conversation a key is for."""
+    live = ground.store.read(lambda connection: sessions.live(connection, key))
+    return live.agent if live is not None else keys.agent_of(key)
 
 
 class _Slots:

@@ -84,6 +84,7 @@ class Lives:
         self._links = links
         self._chats: dict[tuple[str, Address], LiveChat] = {}
         self._turns: dict[str, str] = {}
+        self._settled: set[str] = set()
 
     def on_event(self, key: str, event: Event) -> None:
         if isinstance(event, TurnStarted):
@@ -96,7 +97,8 @@ class Lives:
             self.over(key)
             return
         chats = [chat for (name, _), chat in self._chats.items() if name == turn]
-        if not chats and isinstance(event, TextDelta | ToolBegan):
+        if turn in self._settled and isinstance(event, TextDelta | ToolBegan):
+            self._settled.discard(turn)
             chats = self._begin(turn)
         for chat in chats:
             chat.take(event, now=self._ground.clock.monotonic())
@@ -104,6 +106,7 @@ class Lives:
     def over(self, key: str) -> None:
         """No turn runs under `key` any more."""
         turn = self._turns.pop(key, "")
+        self._settled.discard(turn)
         for (name, _), chat in tuple(self._chats.items()):
             if name == turn:
                 chat.over = True
@@ -117,6 +120,8 @@ class Lives:
         chat.over = True
         chat.changed.set()
         await asyncio.wait((chat.task,))
+        if turn in self._turns.values():
+            self._settled.add(turn)  # it goes on, and what it says next is shown again
 
     def _begin(self, turn: str) -> list[LiveChat]:
         """Show `turn` in the chats that it answers."""
@@ -124,7 +129,7 @@ class Lives:
         begun: list[LiveChat] = []
         for address, message in {row.inbound.address: row.inbound.message for row in rows}.items():
             link = self._links.get((address.channel, address.account))
-            if link is None or (turn, address) in self._chats:
+            if link is None or (turn, address) in self._chats or not _can_show(link, message):
                 continue
             chat = LiveChat(turn, address, message, link, heard=self._ground.clock.monotonic())
             self._chats[turn, address] = chat
@@ -265,6 +270,13 @@ class _View:
                 lambda connection: outbox.settle(connection, row, state=state, platform_id=message)
             )
         return message
+
+
+def _can_show(link: Link, message: str) -> bool:
+    """Whether anything of a turn can be seen over a channel while it goes on."""
+    traits, settings = link.channel.traits, link.settings
+    marks = traits.reactions and settings.reactions and bool(message)
+    return bool(traits.typing or traits.edit_every or traits.blocks or marks)
 
 
 def _brief(arguments: str) -> str:

@@ -24,7 +24,7 @@ LOOK_BACK = 8
 class House:
     """The gateway's conversations as the channel `web` shows them. `agent` answers there."""
 
-    def __init__(self, gateway: Gateway, channel: WebChannel, store: Store, nudges: Nudges, *, watch: Watch) -> None:
+    def __init__(self, gateway: Gateway, channel: WebChannel, *, store: Store, nudges: Nudges, watch: Watch) -> None:
         self.name = f"limpet {__version__}"
         self.gateway = gateway
         self.store = store

@@ -64,6 +64,14 @@ def keys_waiting(connection: Connection) -> list[str]:
     return [key for (key,) in convert(rows.fetchall(), list[tuple[str]])]
 
 
+def waits(connection: Connection, key: str) -> bool:
+    """Whether an event waits for a session key."""
+    row = connection.execute(
+        "SELECT 1 FROM inbox INDEXED BY inbox_queued WHERE key = ? AND state = 'queued' LIMIT 1", (key,)
+    ).fetchone()
+    return row is not None
+
+
 def of_message(connection: Connection, key: str, message: str) -> InboxRow | None:
     """The event that waits for a session key and is the platform's message `message`."""
     found = connection.execute(

@@ -57,6 +57,17 @@ def all_live(connection: Connection) -> list[LiveTurn]:
     return [convert(row, LiveTurn) for row in rows]
 
 
+def of_key(connection: Connection, key: str) -> LiveTurn | None:
+    """The running or waiting turn under a session key."""
+    row = connection.execute(
+        "SELECT turns.id, key, agent, owner, state, stop_requested FROM sessions"
+        " JOIN turns ON turns.session = sessions.id AND state IN ('running', 'waiting')"
+        " WHERE key = ? AND sessions.ended IS NULL",
+        (key,),
+    ).fetchone()
+    return None if row is None else convert(row, LiveTurn)
+
+
 def park(connection: Connection, turn: str) -> None:
     """The process that runs a turn ends in good order: that is no crash, so it does not count as an attempt."""
     connection.execute("UPDATE turns SET attempts = attempts - 1 WHERE id = ? AND state = 'running'", (turn,))
