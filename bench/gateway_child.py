@@ -47,14 +47,14 @@ class LoadChannel:
     async def say(self, chat: str) -> None:
         assert self.desk is not None
         self.number += 1
-        self.said[chat] = time.perf_counter()
+        self.said.setdefault(chat, time.perf_counter())
         await self.desk.receive(
             Arrival(Address(self.name, self.account, chat), f"{os.getpid()}-{self.number}", chat, TEXT)
         )
 
     async def send(self, piece: Piece) -> str:
         chat = piece.address.chat
-        self.latencies.append(time.perf_counter() - self.said.get(chat, 0.0))
+        self.latencies.append(time.perf_counter() - self.said.pop(chat, 0.0))
         if self.again:
             asyncio.get_running_loop().call_soon(lambda: _keep(asyncio.create_task(self.say(chat))))
         return piece.key
@@ -100,7 +100,7 @@ async def paced(channel: LoadChannel, sessions: int, seconds: float, *, rate: fl
         await asyncio.sleep(max(0.0, began + number / rate - time.perf_counter()))
         _keep(asyncio.create_task(channel.say(f"c{number % sessions}")))
     async with asyncio.timeout(60):
-        while len(channel.latencies) < count:
+        while channel.said:
             await asyncio.sleep(0.05)
 
 
