@@ -54,7 +54,8 @@ class LoadChannel:
 
     async def send(self, piece: Piece) -> str:
         chat = piece.address.chat
-        self.latencies.append(time.perf_counter() - self.said.pop(chat, 0.0))
+        if chat in self.said:
+            self.latencies.append(time.perf_counter() - self.said.pop(chat))
         if self.again:
             asyncio.get_running_loop().call_soon(lambda: _keep(asyncio.create_task(self.say(chat))))
         return piece.key
