@@ -10,6 +10,7 @@ from limpet.types.ports import Clock
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
+        "irc": "limpet.channels.irc.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
     }
 )

@@ -57,10 +57,33 @@ class TelegramSettings(ChannelSettings, frozen=True):
     resend_on_5xx: bool = False
 
 
+class IrcSettings(ChannelSettings, frozen=True):
+    """A nick on an IRC network. `password` is the server's, `account` and `account_password` are for `login`.
+
+    `ca` is a file with the certificate that signs the server's, where it is one's own. `join`: channels, each with its
+    key behind a blank where it has one. At most `burst` messages are sent at once, then one each `pause` seconds.
+    """
+
+    server: str = ""
+    port: Port = 6697
+    tls: bool = True
+    ca: str = ""
+    nick: str = "limpet"
+    realname: str = ""
+    password: str = ""
+    account: str = ""
+    account_password: str = ""
+    login: Literal["sasl", "nickserv"] = "sasl"
+    join: tuple[str, ...] = ()
+    burst: Count = 5
+    pause: Annotated[float, Meta(ge=0)] = 2.0
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
+    irc: dict[str, IrcSettings] = field(default_factory=dict[str, IrcSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
