@@ -20,6 +20,8 @@ class Proxy:
         self._mute = False
         self.passed = b""
         """What the server has said since the last cut."""
+        self.said = b""
+        """What the client has said since then."""
 
     async def open(self) -> None:
         self._server = await asyncio.start_server(self._pair, "127.0.0.1", self.port)
@@ -33,7 +35,7 @@ class Proxy:
 
     async def cut(self) -> None:
         """All connections break; new ones are taken."""
-        self.passed = b""
+        self.passed = self.said = b""
         for writer in list(self._writers):
             writer.transport.abort()
         while self._writers:
@@ -66,10 +68,12 @@ class Proxy:
         with contextlib.suppress(OSError):
             while data := await reader.read(65_536):
                 if theirs and self._mute:
-                    self._mute, self.passed = False, b""
+                    self._mute, self.passed, self.said = False, b"", b""
                     break
                 if theirs:
                     self.passed = (self.passed + data)[-65_536:]
+                else:
+                    self.said = (self.said + data)[-65_536:]
                 writer.write(data)
                 if not theirs and self._mark and self._mark in data:
                     self._mark, self._mute = b"", True

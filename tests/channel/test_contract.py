@@ -18,12 +18,14 @@ from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
 from tests.channel.irc import IrcHarness
 from tests.channel.telegram import TelegramHarness
+from tests.channel.xmpp import XmppHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
     "telegram": TelegramHarness,
     "irc": IrcHarness,
+    "xmpp": XmppHarness,
 }
 
 

@@ -12,6 +12,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
     {
         "irc": "limpet.channels.irc.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
+        "xmpp": "limpet.channels.xmpp.channel:make",
     }
 )
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""

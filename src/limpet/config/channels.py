@@ -79,11 +79,30 @@ class IrcSettings(ChannelSettings, frozen=True):
     pause: Annotated[float, Meta(ge=0)] = 2.0
 
 
+class XmppSettings(ChannelSettings, frozen=True):
+    """An account. `password` may be a reference; `host` and `port` are for servers that the domain does not name.
+
+    `ca` is a file with the certificate that signs the server's, where it is one's own. `rooms` are addresses of rooms
+    to be in, as `nick` (empty: the name of the account). `resource` names this connection among others of the account.
+    """
+
+    jid: str = ""
+    password: str = ""
+    host: str = ""
+    port: Port = 5222
+    tls: bool = True
+    ca: str = ""
+    resource: str = "limpet"
+    nick: str = ""
+    rooms: tuple[str, ...] = ()
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
     irc: dict[str, IrcSettings] = field(default_factory=dict[str, IrcSettings])
+    xmpp: dict[str, XmppSettings] = field(default_factory=dict[str, XmppSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
