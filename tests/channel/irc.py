@@ -183,6 +183,7 @@ class IrcHarness:
             self.proxy.lose(b"PRIVMSG")
 
     async def heal(self) -> None:
+        self.proxy.find()
         await self.people["ann"].ask("NICK", "ann")
         await self._ready()
 

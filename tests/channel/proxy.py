@@ -17,7 +17,6 @@ class Proxy:
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._mark = b""
-        self._mute = False
         self.passed = b""
         """What the server has said since the last cut."""
         self.said = b""
@@ -40,11 +39,14 @@ class Proxy:
             writer.transport.abort()
         while self._writers:
             await asyncio.sleep(0.001)
-        self._mute = False
 
     def lose(self, mark: bytes) -> None:
-        """When the client says `mark`, the server hears it, and its answer is lost with the connection."""
+        """From now on, when the client says `mark` the server hears it, but its answer is lost with the connection."""
         self._mark = mark
+
+    def find(self) -> None:
+        """Nothing is lost any more."""
+        self._mark = b""
 
     async def _pair(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -53,10 +55,11 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers |= {writer, behind[1]}
+        mute = asyncio.Event()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._pass(reader, behind[1], theirs=False))
-                group.create_task(self._pass(behind[0], writer, theirs=True))
+                group.create_task(self._out(reader, behind[1], mute))
+                group.create_task(self._back(behind[0], writer, mute))
         finally:
             for one in (writer, behind[1]):
                 one.transport.abort()
@@ -64,19 +67,23 @@ class Proxy:
                     await one.wait_closed()
                 self._writers.discard(one)
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, theirs: bool) -> None:
+    async def _out(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mute: asyncio.Event) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(65_536):
-                if theirs and self._mute:
-                    self._mute, self.passed, self.said = False, b"", b""
-                    break
-                if theirs:
-                    self.passed = (self.passed + data)[-65_536:]
-                else:
-                    self.said = (self.said + data)[-65_536:]
+                self.said = (self.said + data)[-65_536:]
+                if self._mark and self._mark in data:
+                    mute.set()
                 writer.write(data)
-                if not theirs and self._mark and self._mark in data:
-                    self._mark, self._mute = b"", True
                 await writer.drain()
         writer.transport.abort()
-        # The other direction ends as soon as it notices.
+
+    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mute: asyncio.Event) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(65_536):
+                if mute.is_set():
+                    self.passed = self.said = b""
+                    break
+                self.passed = (self.passed + data)[-65_536:]
+                writer.write(data)
+                await writer.drain()
+        writer.transport.abort()

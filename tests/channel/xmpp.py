@@ -199,6 +199,7 @@ class XmppHarness:
             self.proxy.lose(b"<message")
 
     async def heal(self) -> None:
+        self.proxy.find()
         await self.people["ann"].plugin["xep_0191"].unblock(slixmpp.JID("limpet@localhost"))
         async with asyncio.timeout(20):
             while b"proof-" not in self.proxy.passed:

@@ -11,6 +11,7 @@ from limpet.types.ports import Clock
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "irc": "limpet.channels.irc.channel:make",
+        "matrix": "limpet.channels.matrix.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
         "xmpp": "limpet.channels.xmpp.channel:make",
     }

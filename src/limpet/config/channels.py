@@ -97,11 +97,28 @@ class XmppSettings(ChannelSettings, frozen=True):
     rooms: tuple[str, ...] = ()
 
 
+class MatrixSettings(ChannelSettings, frozen=True):
+    """An account. `password` or `token` may be references; `device` names this program among others of the account.
+
+    `invites`: whose invitations to rooms are followed: of `owners` and `allow` (`known`), of `all`, of `none`.
+    `encryption` needs the extra `matrix-e2e`.
+    """
+
+    homeserver: str = ""
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    device: str = "LIMPET"
+    invites: Literal["known", "all", "none"] = "known"
+    encryption: bool = False
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
     irc: dict[str, IrcSettings] = field(default_factory=dict[str, IrcSettings])
+    matrix: dict[str, MatrixSettings] = field(default_factory=dict[str, MatrixSettings])
     xmpp: dict[str, XmppSettings] = field(default_factory=dict[str, XmppSettings])
 
 

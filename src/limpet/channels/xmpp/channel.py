@@ -11,6 +11,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from limpet.channels.gone import Gone
 from limpet.channels.kinds import Means
 from limpet.channels.xmpp.rooms import Rooms
 from limpet.config.channels import XmppSettings
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _LIMIT = 10_000
 _SILENCE = 60.0
 """Seconds after which the server is asked whether it is there."""
-_REMOVED = 1_000
 
 
 def make(account: str, settings: XmppSettings, means: Means) -> XmppChannel:
@@ -44,7 +44,7 @@ class XmppChannel:
         self._nick = settings.nick or settings.jid.partition("@")[0]
         self._rooms = Rooms(means.folder)
         self._silence = silence
-        self._removed: dict[str, None] = {}
+        self._gone = Gone()
         self._stream: Stream | None = None
 
     @property
@@ -140,7 +140,7 @@ class XmppChannel:
         return first
 
     async def edit(self, piece: Piece, message: str) -> None:
-        if message in self._removed:
+        if message in self._gone:
             raise RefusedError("the message was taken away")
         stream = self._ready()
         changed = self._message(stream, piece.address, piece.body.markup)
@@ -152,9 +152,7 @@ class XmppChannel:
         gone = self._message(stream, address, "[taken away]")
         gone["retract"]["id"] = message
         await self._put(stream, gone)
-        self._removed[message] = None
-        if len(self._removed) > _REMOVED:
-            del self._removed[next(iter(self._removed))]
+        self._gone.add(message)
 
     async def typing(self, address: Address) -> None:
         stream = self._ready()
