@@ -193,7 +193,7 @@ class Homeserver:
         """Send an event; the same `key` again is the same event. Raises what a send may raise."""
         known = self.nio.rooms.get(room)
         if known is None:
-            raise RefusedError(f"We are not in {room}.")
+            raise NotAcceptedError(f"We are not in {room}, or not yet.")
         if known.encrypted and not self._settings.encryption:
             raise RefusedError("The room is encrypted: the setting encryption and the extra matrix-e2e are needed.")
         request = self.nio.room_send(room, kind, content, tx_id=key, ignore_unverified_devices=True)
