@@ -8,7 +8,6 @@ from typing import Any, Literal, Self
 from urllib.parse import quote
 
 import aiohttp
-import pytest
 
 from limpet.channels.kinds import Means
 from limpet.channels.matrix.channel import MatrixChannel
@@ -19,8 +18,6 @@ from limpet.types.envelope import Address, Attachment
 from tests.channel.harness import Fault, Place, Say, Shown, Skill
 from tests.channel.proxy import Proxy
 from tests.channel.synapse import synapse
-
-pytest.importorskip("nio")
 
 PASSWORD = "limpet-4410-rock"
 

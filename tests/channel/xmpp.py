@@ -5,7 +5,7 @@ import contextlib
 from pathlib import Path
 from typing import Literal, Self
 
-import pytest
+import slixmpp
 
 from limpet.channels.kinds import Means
 from limpet.channels.xmpp.channel import XmppChannel
@@ -16,8 +16,6 @@ from limpet.wiring import SystemClock
 from tests.channel.harness import Fault, Place, Say, Shown, Skill
 from tests.channel.proxy import Proxy
 from tests.channel.server import Server, free_port, needed
-
-slixmpp = pytest.importorskip("slixmpp")
 
 ROOM = "friends@rooms.localhost"
 PASSWORDS = {"ann": "pw-ann", "bob": "pw-bob", "limpet": "barnacle-5518"}

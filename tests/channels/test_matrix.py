@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import nio
 import pytest
 from aiohttp import web
 
@@ -20,8 +21,6 @@ from limpet.testing.clock import FakeClock
 from tests.channel.harness import RecordingDesk, Say, piece, running
 from tests.channel.matrix import MatrixHarness
 from tests.channel.server import free_port
-
-nio = pytest.importorskip("nio")
 
 Scene = Callable[[MatrixHarness], Awaitable[None]]
 

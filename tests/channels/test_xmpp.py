@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import slixmpp
 
 from limpet.channels.kinds import Means
 from limpet.channels.xmpp.channel import XmppChannel
@@ -16,8 +17,6 @@ from limpet.errors import ChannelError, ConfigError, RefusedError
 from limpet.testing.clock import FakeClock
 from tests.channel.harness import RecordingDesk, Say, piece, running
 from tests.channel.xmpp import ROOM, XmppHarness
-
-slixmpp = pytest.importorskip("slixmpp")
 
 Scene = Callable[[XmppHarness], Awaitable[None]]
 

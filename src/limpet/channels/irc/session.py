@@ -7,8 +7,9 @@ answered when the message was dealt with, and an error before that answer is abo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from msgspec import Struct
 
@@ -25,6 +26,8 @@ _LATER = {"263", "439", "707"}
 _NEVER = {"401", "403", "404", "407", "411", "412", "413", "414", "415", "417", "477", "489", "492", "531", "716"}
 _NOT_JOINED = {"403", "405", "407", "437", "471", "473", "474", "475", "476", "477", "489"}
 _PROOF = "limpet"
+_QUEUE = 60.0
+"""Seconds that a message waits for those before it."""
 _LONGEST_MASK = 107
 """Bytes of nick, user and host, where the server has not told ours."""
 
@@ -124,7 +127,7 @@ class Session:
         size = len(f":{self._mask} ".encode() if self._mask else b":" + b"x" * _LONGEST_MASK + b" ") + len(data)
         if size > LONGEST:
             raise RefusedError(f"The line has {size} bytes, more than the {LONGEST} of IRC.")
-        async with self._sending:
+        async with self._turn():
             await self._pace()
             if self._lost:
                 raise NotReadyError(self._lost)
@@ -140,6 +143,19 @@ class Session:
             finally:
                 self._answer = None
             self._judge(target)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncGenerator[None]:
+        """One message at a time. Raises `NotReadyError` when those before take too long."""
+        try:
+            async with asyncio.timeout(_QUEUE):
+                await self._sending.acquire()
+        except TimeoutError:
+            raise NotReadyError("there is much to be sent") from None
+        try:
+            yield
+        finally:
+            self._sending.release()
 
     def _judge(self, target: str) -> None:
         for error in self._errors:

@@ -11,6 +11,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from limpet.channels.gone import Gone
 from limpet.channels.kinds import Means
 from limpet.channels.xmpp.rooms import Rooms
@@ -39,7 +41,7 @@ class XmppChannel:
         if "@" not in settings.jid or not settings.password:
             raise ConfigError(f"channels.xmpp.{account} needs jid (name@server) and password")
         self._account = account
-        self._settings = settings
+        self._settings = structs.replace(settings, rooms=tuple(room.lower() for room in settings.rooms))
         self._means = means
         self._nick = settings.nick or settings.jid.partition("@")[0]
         self._rooms = Rooms(means.folder)
