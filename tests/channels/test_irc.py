@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import AF_INET
 
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +24,7 @@ from limpet.channels.irc.line import LONGEST, folded, parse, unstyled, written
 from limpet.channels.irc.session import Patience
 from limpet.channels.kinds import Means
 from limpet.config.channels import IrcSettings
-from limpet.errors import ConfigError, NotAcceptedError, RefusedError
+from limpet.errors import ChannelError, ConfigError, NotAcceptedError, RefusedError
 from limpet.testing.clock import FakeClock
 from limpet.types.envelope import Address
 from tests.channel.harness import RecordingDesk, piece, running
@@ -253,3 +260,44 @@ def test_a_server_that_wants_fewer_messages_is_given_time(tmp_path: Path) -> Non
 
     script = {**WELCOME, LAST_PIECE: ":s 903 limpet :in", "PRIVMSG": ":s 439 limpet ann :Target change too fast"}
     played(tmp_path, script, scene)
+
+
+def certificate(folder: Path) -> Path:
+    """A key and a certificate for `localhost` that it signs itself, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
+        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = folder / "certificate.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(secret + made.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+def test_with_tls_only_a_certificate_that_somebody_vouches_for_is_taken(tmp_path: Path) -> None:
+    async def scene() -> None:
+        file = certificate(tmp_path)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(file)
+        server = Played({"CAP LS": ":s 001 limpet :Welcome"})
+        async with await asyncio.start_server(server.serve, "localhost", 0, ssl=context, family=AF_INET) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            settings = IrcSettings(server="localhost", port=port, ca=str(file))
+            means = Means(FakeClock(), str(tmp_path), str, str)
+            async with running(IrcChannel("main", settings, means), RecordingDesk()):
+                pass
+            server.heard.clear()
+            stranger = msgspec.structs.replace(settings, ca="")
+            with pytest.raises(ChannelError, match="certificate"):
+                await IrcChannel("main", stranger, means).run(RecordingDesk())
+            assert server.heard == []
+
+    asyncio.run(scene())

@@ -12,6 +12,7 @@ import slixmpp
 
 from limpet.channels.kinds import Means
 from limpet.channels.xmpp.channel import XmppChannel
+from limpet.channels.xmpp.rooms import Rooms
 from limpet.config.channels import XmppSettings
 from limpet.errors import ChannelError, ConfigError, RefusedError
 from limpet.testing.clock import FakeClock
@@ -54,11 +55,20 @@ def test_where_tls_is_wanted_no_password_goes_out_without(tmp_path: Path) -> Non
     play(tmp_path, scene)
 
 
-def test_a_room_from_before_our_time_is_not_told_and_what_we_missed_is(tmp_path: Path) -> None:
+def test_what_was_said_in_a_room_before_the_first_start_is_not_taken(tmp_path: Path) -> None:
     async def scene(harness: XmppHarness) -> None:
         await harness.say(Say("before your time", place="group"))
         await harness.people["ann"].settled()
-        await asyncio.sleep(1.1)  # the room's history knows only seconds
+        desk = RecordingDesk()
+        async with running(harness.make(), desk):
+            await harness.say(Say("now", place="group"))
+            assert [one.text for one in await desk.got(1)] == ["now"]
+
+    play(tmp_path, scene)
+
+
+def test_what_was_said_in_a_room_while_away_is_fetched_under_the_same_ids(tmp_path: Path) -> None:
+    async def scene(harness: XmppHarness) -> None:
         desk = RecordingDesk()
         async with running(harness.make(), desk):
             await harness.say(Say("one", place="group"))
@@ -69,11 +79,24 @@ def test_a_room_from_before_our_time_is_not_told_and_what_we_missed_is(tmp_path:
         async with running(harness.make(), again):
             await harness.say(Say("two", place="group"))
             await again.until(lambda: "two" in [one.text for one in again.arrivals])
-        assert [one.text for one in desk.arrivals] == ["one"]
         fresh = [one.text for one in again.arrivals if one.event != desk.arrivals[0].event]
         assert fresh == ["while you were away", "two"]
 
     play(tmp_path, scene)
+
+
+def test_the_history_of_a_room_begins_with_our_first_visit(tmp_path: Path) -> None:
+    rooms = Rooms(str(tmp_path / "new"))
+    assert rooms.since(ROOM) is None
+    rooms.note(ROOM, 1_000_500)
+    rooms.note(ROOM, 2_000_000)
+    rooms.note(ROOM, 1_500_000)
+    again = Rooms(str(tmp_path / "new"))
+    since = again.since(ROOM)
+    assert since is not None
+    assert 1_000_000 < since.timestamp() * 1000 <= 2_000_000
+    assert [again.wants(ROOM, time) for time in (999_999, 1_000_000, 3_000_000)] == [False, True, True]
+    assert not again.wants("other@rooms.localhost", 3_000_000)
 
 
 def test_who_was_written_to_while_away_gets_it_later(tmp_path: Path) -> None:
