@@ -59,7 +59,7 @@ class XmppChannel:
 
     @property
     def traits(self) -> Traits:
-        return Traits(markup="xmpp", limit=_LIMIT, edit_every=3.0, typing=20.0, upload=100_000_000)
+        return Traits(markup="xmpp", limit=_LIMIT, edit_every=3.0, typing=20.0, upload=100_000_000, caption=_LIMIT)
 
     async def run(self, desk: Desk) -> None:
         from limpet.channels.xmpp.client import Stream
@@ -123,8 +123,6 @@ class XmppChannel:
 
     async def send(self, piece: Piece) -> str:
         stream = self._ready()
-        if len(piece.body.markup) > _LIMIT:
-            raise RefusedError(f"The message has {len(piece.body.markup)} characters, more than {_LIMIT}.")
         addresses = [await stream.upload(self._blob(one.blob), one.name, one.mime) for one in piece.attachments]
         first = ""
         if piece.body.markup:
@@ -178,6 +176,8 @@ class XmppChannel:
             raise RefusedError("the file to be sent is gone") from None
 
     def _message(self, stream: Stream, address: Address, text: str) -> Message:
+        if len(text) > _LIMIT:
+            raise RefusedError(f"The message has {len(text)} characters, more than {_LIMIT}.")
         return stream.written(address.chat, text, grouped=address.chat in self._settings.rooms)
 
     async def _put(self, stream: Stream, message: Message) -> str:
