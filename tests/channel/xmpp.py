@@ -205,4 +205,9 @@ class XmppHarness:
         await asyncio.sleep(0.05)
 
     async def cut(self) -> None:
+        async with asyncio.timeout(20):
+            # What we have not confirmed, and were not even asked about, would come again.
+            while await self.waiting() or self.proxy.passed.rfind(b"<r ") < self.proxy.passed.rfind(b"<message"):
+                await asyncio.sleep(0.005)
+        await asyncio.sleep(0.05)
         await self.proxy.cut()
