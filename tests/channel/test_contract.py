@@ -16,12 +16,18 @@ from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
+from tests.channel.irc import IrcHarness
+from tests.channel.matrix import MatrixHarness
 from tests.channel.telegram import TelegramHarness
+from tests.channel.xmpp import XmppHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
     "telegram": TelegramHarness,
+    "irc": IrcHarness,
+    "matrix": MatrixHarness,
+    "xmpp": XmppHarness,
 }
 
 

@@ -10,7 +10,10 @@ from limpet.types.ports import Clock
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
+        "irc": "limpet.channels.irc.channel:make",
+        "matrix": "limpet.channels.matrix.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
+        "xmpp": "limpet.channels.xmpp.channel:make",
     }
 )
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""

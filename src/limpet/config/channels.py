@@ -57,10 +57,69 @@ class TelegramSettings(ChannelSettings, frozen=True):
     resend_on_5xx: bool = False
 
 
+class IrcSettings(ChannelSettings, frozen=True):
+    """A nick on an IRC network. `password` is the server's, `account` and `account_password` are for `login`.
+
+    `ca` is a file with the certificate that signs the server's, where it is one's own. `join`: channels, each with its
+    key behind a blank where it has one. At most `burst` messages are sent at once, then one each `pause` seconds.
+    """
+
+    server: str = ""
+    port: Port = 6697
+    tls: bool = True
+    ca: str = ""
+    nick: str = "limpet"
+    realname: str = ""
+    password: str = ""
+    account: str = ""
+    account_password: str = ""
+    login: Literal["sasl", "nickserv"] = "sasl"
+    join: tuple[str, ...] = ()
+    burst: Count = 5
+    pause: Annotated[float, Meta(ge=0)] = 2.0
+
+
+class XmppSettings(ChannelSettings, frozen=True):
+    """An account. `password` may be a reference; `host` and `port` are for servers that the domain does not name.
+
+    `ca` is a file with the certificate that signs the server's, where it is one's own. `rooms` are addresses of rooms
+    to be in, as `nick` (empty: the name of the account). `resource` names this connection among others of the account.
+    """
+
+    jid: str = ""
+    password: str = ""
+    host: str = ""
+    port: Port = 5222
+    tls: bool = True
+    ca: str = ""
+    resource: str = "limpet"
+    nick: str = ""
+    rooms: tuple[str, ...] = ()
+
+
+class MatrixSettings(ChannelSettings, frozen=True):
+    """An account. `password` or `token` may be references; `device` names this program among others of the account.
+
+    `invites`: whose invitations to rooms are followed: of `owners` and `allow` (`known`), of `all`, of `none`.
+    `encryption` needs the extra `matrix-e2e`.
+    """
+
+    homeserver: str = ""
+    user: str = ""
+    password: str = ""
+    token: str = ""
+    device: str = "LIMPET"
+    invites: Literal["known", "all", "none"] = "known"
+    encryption: bool = False
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
+    irc: dict[str, IrcSettings] = field(default_factory=dict[str, IrcSettings])
+    matrix: dict[str, MatrixSettings] = field(default_factory=dict[str, MatrixSettings])
+    xmpp: dict[str, XmppSettings] = field(default_factory=dict[str, XmppSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:

@@ -1,0 +1,1 @@
+"""Matrix, with matrix-nio (extra `matrix`, with encryption `matrix-e2e`)."""

@@ -1,0 +1,1 @@
+"""XMPP, with slixmpp (extra `xmpp`)."""
