@@ -16,12 +16,14 @@ from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
+from tests.channel.mqtt import MqttHarness
 from tests.channel.telegram import TelegramHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
     "telegram": TelegramHarness,
+    "mqtt": MqttHarness,
 }
 
 

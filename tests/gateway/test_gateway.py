@@ -228,7 +228,11 @@ def test_who_is_refused_for_good_does_not_hold_up_the_chat_and_the_owner_is_told
         fake = FakeChannel(traits=Traits())
         async with house(home, fake, settings=structs.replace(OWNER, allow=("bob",))) as here:
             store = here.agents.state.store
-            await store.write(lambda connection: peers.put(connection, peers.Peer("fake", "main", "ann", "owner", "", 1, "", "ann", 1)))
+            await store.write(
+                lambda connection: peers.put(
+                    connection, peers.Peer("fake", "main", "ann", "owner", "", 1, "", "ann", 1)
+                )
+            )
             fake.fail("reject", chat="bob")
             await fake.say("one", sender="bob")
             await told(fake, 1)

@@ -11,6 +11,7 @@ from limpet.types.ports import Clock
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "telegram": "limpet.channels.telegram.channel:make",
+        "mqtt": "limpet.channels.mqtt.channel:make",
     }
 )
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""

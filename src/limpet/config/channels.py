@@ -57,10 +57,33 @@ class TelegramSettings(ChannelSettings, frozen=True):
     resend_on_5xx: bool = False
 
 
+class MqttSettings(ChannelSettings, frozen=True):
+    """A broker and the devices on it. In the topics `{device}` stands for the level that is a device's id.
+
+    `port` 0 is 1883, with `tls` 8883; `ca` is a file of certificates that are trusted instead of the system's.
+    `client_id` names us to the broker, which keeps messages for that name; empty: one is made and kept. `payload` is
+    how answers are written, `limit` the bytes of text of one of them. `password` may be a reference to a secret.
+    """
+
+    host: str = ""
+    port: Port = 0
+    tls: bool = False
+    ca: str = ""
+    user: str = ""
+    password: str = ""
+    client_id: str = ""
+    topic_in: str = "limpet/{device}/in"
+    topic_out: str = "limpet/{device}/out"
+    topic_status: str = "limpet/status"
+    payload: Literal["text", "json"] = "text"
+    limit: Annotated[int, Meta(ge=100)] = 4_000
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
+    mqtt: dict[str, MqttSettings] = field(default_factory=dict[str, MqttSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
