@@ -18,7 +18,7 @@ from limpet.testing.blobs import FolderBlobs
 from limpet.testing.clock import FakeClock
 from limpet.types.envelope import Address, Attachment
 from tests.channel.harness import Fault, Place, Say, Shown, Skill
-from tests.channel.servers import Relay, free_port, program, served
+from tests.channel.servers import Relay, certificate, free_port, program, served
 
 PASSWORD = "barnacle-91"
 
@@ -32,8 +32,9 @@ class Answered(msgspec.Struct):
 class Broker:
     """Mosquitto with an account for us and one for each device, which may only use its own topics."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, encrypted: bool = False) -> None:
         self._program = program("mosquitto", "mosquitto")
+        self.ca = certificate(folder) if encrypted else ""
         self._folder = folder
         self._stack = contextlib.AsyncExitStack()
         self.port = free_port()
@@ -55,6 +56,7 @@ class Broker:
             "allow_anonymous false",
             f"password_file {self._folder / 'users'}",
             f"acl_file {self._folder / 'acl'}",
+            *([f"certfile {self.ca}", f"keyfile {self._folder / 'key.pem'}"] if self.ca else []),
             *(["user root"] if os.getuid() == 0 else []),
         ]
         config = self._folder / "mosquitto.conf"
