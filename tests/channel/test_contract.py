@@ -14,6 +14,7 @@ from limpet.errors import ChannelError, InputError, NotAcceptedError, NotReadyEr
 from limpet.types.channel import ALL as ANY
 from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
+from tests.channel.email import EmailHarness
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
 from tests.channel.mqtt import MqttHarness
@@ -24,6 +25,7 @@ HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
     "telegram": TelegramHarness,
     "mqtt": MqttHarness,
+    "email": EmailHarness,
 }
 
 

@@ -79,11 +79,38 @@ class MqttSettings(ChannelSettings, frozen=True):
     limit: Annotated[int, Meta(ge=100)] = 4_000
 
 
+class EmailSettings(ChannelSettings, frozen=True):
+    """A mailbox by IMAP and the way out by SMTP. `user` empty: the address; `password` may be a reference to a secret.
+
+    People are known by addresses in lower case, and those whose mail the receiving server has not checked by
+    `unverified:ADDRESS`; `authserv` is the name under which that server writes what it found. Unlike elsewhere,
+    strangers get no code: who sends under a false name must not have us write to others. `ca` is a file of
+    certificates that are trusted instead of the system's; of mails above `largest` bytes only the header is read.
+    """
+
+    direct: DirectPolicy = "allowlist"
+    address: str = ""
+    display: str = ""
+    user: str = ""
+    password: str = ""
+    imap_host: str = ""
+    imap_port: Port = 993
+    imap_tls: bool = True
+    smtp_host: str = ""
+    smtp_port: Port = 465
+    smtp_tls: Literal["tls", "starttls", "off"] = "tls"
+    ca: str = ""
+    mailbox: str = "INBOX"
+    authserv: str = ""
+    largest: Count = 25_000_000
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
     mqtt: dict[str, MqttSettings] = field(default_factory=dict[str, MqttSettings])
+    email: dict[str, EmailSettings] = field(default_factory=dict[str, EmailSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import uuid
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from limpet.channels.kept import store
 
 LARGEST = 1_000_000
 """Bytes of a payload that are read."""
@@ -111,14 +112,6 @@ def own_name(folder: str) -> str:
         made = f"limpet-{uuid.uuid4().hex[:12]}"  # 23 letters and digits are what every broker takes
         store(file, made.encode())
         return made
-
-
-def store(file: Path, data: bytes) -> None:
-    """Replace a file as a whole."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = file.with_suffix(".new")
-    draft.write_bytes(data)
-    os.replace(draft, file)
 
 
 def _word(value: str | int | None) -> str:
