@@ -258,7 +258,7 @@ class EmailHarness:
             body = one.get_body(("plain",))
             assert body is not None
             files = tuple(part.get_filename() or "" for part in one.iter_attachments())
-            text = str(body.get_content()).rstrip("\n")
+            text = str(body.get_content()).replace("\r\n", "\n").rstrip("\n")
             found.append(Shown(one["Message-ID"], text, reply_to=one["In-Reply-To"] or "", files=files))
         return found
 

@@ -210,11 +210,9 @@ class Mailbox:
             about = str(error) or type(error).__name__
             raise ChannelError(f"the mail server cannot be reached: {about}") from None
         finally:
-            for one in (task, lost):
-                if not one.done():
-                    one.cancel()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await one
+            lost.cancel()
+            task.cancel()
+            await asyncio.wait((task, lost))
 
 
 def _number(answer: Answer, name: bytes) -> int:
