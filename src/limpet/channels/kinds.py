@@ -13,6 +13,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "telegram": "limpet.channels.telegram.channel:make",
         "mqtt": "limpet.channels.mqtt.channel:make",
         "email": "limpet.channels.email.channel:make",
+        "notify": "limpet.channels.notify.channel:make",
     }
 )
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""

@@ -105,12 +105,23 @@ class EmailSettings(ChannelSettings, frozen=True):
     largest: Count = 25_000_000
 
 
+class NotifySettings(ChannelSettings, frozen=True):
+    """Services that only take messages. `targets` are addresses in `apprise`'s form by names of yours.
+
+    Such an address has the keys of its service in it, and so should be a reference to a secret.
+    """
+
+    targets: dict[str, str] = field(default_factory=dict[str, str])
+    title: str = "Limpet"
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
     mqtt: dict[str, MqttSettings] = field(default_factory=dict[str, MqttSettings])
     email: dict[str, EmailSettings] = field(default_factory=dict[str, EmailSettings])
+    notify: dict[str, NotifySettings] = field(default_factory=dict[str, NotifySettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
