@@ -8,6 +8,7 @@ import hashlib
 import os
 import pwd
 import shutil
+import ssl
 import tempfile
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -24,7 +25,7 @@ from limpet.testing.blobs import FolderBlobs
 from limpet.testing.clock import FakeClock
 from limpet.types.envelope import Address, Attachment
 from tests.channel.harness import Fault, Place, Say, Shown, Skill
-from tests.channel.servers import Relay, free_port, program, served
+from tests.channel.servers import Relay, certificate, free_port, program, served
 
 PASSWORD = 'limpet-"rock\\-17'
 BOT = "Bot@limpet.test"
@@ -35,7 +36,7 @@ CHECKED = "mx.test; dmarc=pass header.from=ann.test; spf=fail smtp.mailfrom=x.te
 class Dovecot:
     """An IMAP server over one Maildir, into which mails are put as a delivery agent does."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, encrypted: bool = False) -> None:
         self._program = program("dovecot", "dovecot-imapd")
         self.port = free_port()
         self._folder = Path(tempfile.mkdtemp(prefix="limpet-imap-"))  # short, and open to the server's user
@@ -43,6 +44,7 @@ class Dovecot:
         self._stack = contextlib.AsyncExitStack()
         self._stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
         self._count = 0
+        self.ca = certificate(self._folder / "tls") if encrypted else ""
         self._user = "nobody" if os.getuid() == 0 else getpass.getuser()
         self.mail = self._folder / "mail"
         for name in ("new", "cur", "tmp"):
@@ -57,6 +59,8 @@ class Dovecot:
 
     async def __aenter__(self) -> Self:
         run, user = self._folder / "run", self._user
+        open_port, secret_port = (0, self.port) if self.ca else (self.port, 0)
+        tls = f"ssl=yes\nssl_cert=<{self.ca}\nssl_key=<{self._folder}/tls/key.pem" if self.ca else "ssl=no"
         group = "nogroup" if os.getuid() == 0 else ""
         config = self._folder / "dovecot.conf"
         config.write_text(
@@ -65,7 +69,7 @@ state_dir={run}
 protocols=imap
 listen=127.0.0.1
 log_path={self._folder}/log
-ssl=no
+{tls}
 disable_plaintext_auth=no
 mail_location=maildir:{self.mail}
 default_internal_user={user}
@@ -82,10 +86,10 @@ userdb {{
 }}
 service imap-login {{
   inet_listener imap {{
-    port = {self.port}
+    port = {open_port}
   }}
   inet_listener imaps {{
-    port = 0
+    port = {secret_port}
   }}
   chroot =
 }}
@@ -129,7 +133,8 @@ service stats {{
 class Sink:
     """An SMTP server that keeps what it is given. `answer` is what it says to a recipient, `stored` to a mail."""
 
-    def __init__(self) -> None:
+    def __init__(self, trust: ssl.SSLContext | None = None) -> None:
+        self._trust = trust
         self.mails: list[EmailMessage] = []
         self.answer = "250 OK"
         self.stored = "250 OK"
@@ -146,7 +151,7 @@ class Sink:
 
     async def start(self) -> None:
         make = functools.partial(SMTP, self, hostname="mx.test", auth_require_tls=False, authenticator=self._admit)
-        self._server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", self.port)
+        self._server = await asyncio.get_running_loop().create_server(make, "127.0.0.1", self.port, ssl=self._trust)
 
     async def stop(self) -> None:
         if self._server is not None:

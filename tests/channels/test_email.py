@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from limpet.channels.email.channel import EmailChannel
-from limpet.errors import ConfigError, NotAcceptedError, RefusedError
+from limpet.errors import ChannelError, ConfigError, NotAcceptedError, RefusedError
 from limpet.types.channel import Body, Piece
 from limpet.types.envelope import Address
-from tests.channel.email import EmailHarness, channel, mail
+from tests.channel.email import Dovecot, EmailHarness, Sink, channel, mail
 from tests.channel.harness import RecordingDesk, Say, piece, running
 
 ANN = Address("email", "main", "ann@ann.test")
@@ -172,6 +173,29 @@ def test_a_wrong_password_ends_the_channel_and_only_delays_mails(tmp_path: Path)
                 await one.run(RecordingDesk())
             with pytest.raises(NotAcceptedError):
                 await one.send(piece(ANN, "hi"))
+
+    asyncio.run(asyncio.wait_for(whole(), 60))
+
+
+def test_encrypted_servers_are_trusted_by_their_certificates_only(tmp_path: Path) -> None:
+    async def whole() -> None:
+        imap, trust = Dovecot(encrypted=True), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trust.load_cert_chain(imap.ca, str(Path(imap.ca).with_name("key.pem")))
+        async with imap, Sink(trust) as sink:
+
+            def one(ca: str) -> EmailChannel:
+                hosts = {"imap_host": "localhost", "smtp_host": "localhost"}
+                return channel(imap.port, sink.port, tmp_path, imap_tls=True, smtp_tls="tls", ca=ca, **hosts)
+
+            async with running(one(imap.ca), RecordingDesk()):
+                await one(imap.ca).send(piece(ANN, "hi"))
+            assert len(sink.mails) == 1
+            with pytest.raises(ChannelError, match="certificate"):
+                await one("").run(RecordingDesk())
+            with pytest.raises(NotAcceptedError, match="certificate"):
+                await one("").send(piece(ANN, "hi"))
+            with pytest.raises(RefusedError, match="`ca`"):
+                await one("/nowhere").run(RecordingDesk())
 
     asyncio.run(asyncio.wait_for(whole(), 60))
 
