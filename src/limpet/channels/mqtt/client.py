@@ -156,8 +156,23 @@ def _failed(granted: object) -> bool:
     return isinstance(code, int) and code >= 128
 
 
+class _Socket(ssl.SSLSocket):
+    """The library loses a socket whose handshake has failed."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        try:
+            super().do_handshake(block)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except OSError:
+            self.close()
+            raise
+
+
 def _trusting(ca: str) -> ssl.SSLContext:
     try:
-        return ssl.create_default_context(cafile=ca or None)
+        context = ssl.create_default_context(cafile=ca or None)
     except OSError as error:
         raise RefusedError(f"the certificates of `ca` cannot be read: {error}") from None
+    context.sslsocket_class = _Socket
+    return context
