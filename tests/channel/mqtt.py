@@ -154,7 +154,7 @@ class MqttHarness:
             await task
 
     def make(self) -> MqttChannel:
-        return channel(self._relay.port, self._folder, wait=1.0, payload="json")
+        return channel(self._relay.port, self._folder, wait=3.0, payload="json")
 
     def address(self, place: Place) -> Address:
         return Address("mqtt", "main", "ann")
