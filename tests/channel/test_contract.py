@@ -14,10 +14,12 @@ from limpet.errors import ChannelError, InputError, NotAcceptedError, NotReadyEr
 from limpet.types.channel import ALL as ANY
 from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
+from tests.channel.email import EmailHarness
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
 from tests.channel.irc import IrcHarness
 from tests.channel.matrix import MatrixHarness
+from tests.channel.mqtt import MqttHarness
 from tests.channel.telegram import TelegramHarness
 from tests.channel.xmpp import XmppHarness
 
@@ -28,6 +30,8 @@ HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "irc": IrcHarness,
     "matrix": MatrixHarness,
     "xmpp": XmppHarness,
+    "mqtt": MqttHarness,
+    "email": EmailHarness,
 }
 
 

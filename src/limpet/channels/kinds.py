@@ -14,6 +14,9 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "matrix": "limpet.channels.matrix.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
         "xmpp": "limpet.channels.xmpp.channel:make",
+        "mqtt": "limpet.channels.mqtt.channel:make",
+        "email": "limpet.channels.email.channel:make",
+        "notify": "limpet.channels.notify.channel:make",
     }
 )
 """Kind to `module:function` of what makes its channel: `make(account, settings, means)`, `settings` of its kind."""

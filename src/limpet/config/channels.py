@@ -113,6 +113,64 @@ class MatrixSettings(ChannelSettings, frozen=True):
     encryption: bool = False
 
 
+class MqttSettings(ChannelSettings, frozen=True):
+    """A broker and the devices on it. In the topics `{device}` stands for the level that is a device's id.
+
+    `port` 0 is 1883, with `tls` 8883; `ca` is a file of certificates that are trusted instead of the system's.
+    `client_id` names us to the broker, which keeps messages for that name; empty: one is made and kept. `payload` is
+    how answers are written, `limit` the bytes of text of one of them. `password` may be a reference to a secret.
+    """
+
+    host: str = ""
+    port: Port = 0
+    tls: bool = False
+    ca: str = ""
+    user: str = ""
+    password: str = ""
+    client_id: str = ""
+    topic_in: str = "limpet/{device}/in"
+    topic_out: str = "limpet/{device}/out"
+    topic_status: str = "limpet/status"
+    payload: Literal["text", "json"] = "text"
+    limit: Annotated[int, Meta(ge=100)] = 4_000
+
+
+class EmailSettings(ChannelSettings, frozen=True):
+    """A mailbox by IMAP and the way out by SMTP. `user` empty: the address; `password` may be a reference to a secret.
+
+    People are known by addresses in lower case, and those whose mail the receiving server has not checked by
+    `unverified:ADDRESS`; `authserv` is the name under which that server writes what it found. Unlike elsewhere,
+    strangers get no code: who sends under a false name must not have us write to others. `ca` is a file of
+    certificates that are trusted instead of the system's; of mails above `largest` bytes only the header is read.
+    """
+
+    direct: DirectPolicy = "allowlist"
+    address: str = ""
+    display: str = ""
+    user: str = ""
+    password: str = ""
+    imap_host: str = ""
+    imap_port: Port = 993
+    imap_tls: bool = True
+    smtp_host: str = ""
+    smtp_port: Port = 465
+    smtp_tls: Literal["tls", "starttls", "off"] = "tls"
+    ca: str = ""
+    mailbox: str = "INBOX"
+    authserv: str = ""
+    largest: Count = 25_000_000
+
+
+class NotifySettings(ChannelSettings, frozen=True):
+    """Services that only take messages. `targets` are addresses in `apprise`'s form by names of yours.
+
+    Such an address has the keys of its service in it, and so should be a reference to a secret.
+    """
+
+    targets: dict[str, str] = field(default_factory=dict[str, str])
+    title: str = "Limpet"
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
@@ -120,6 +178,10 @@ class ChannelsSettings(Struct, frozen=True):
     irc: dict[str, IrcSettings] = field(default_factory=dict[str, IrcSettings])
     matrix: dict[str, MatrixSettings] = field(default_factory=dict[str, MatrixSettings])
     xmpp: dict[str, XmppSettings] = field(default_factory=dict[str, XmppSettings])
+
+    mqtt: dict[str, MqttSettings] = field(default_factory=dict[str, MqttSettings])
+    email: dict[str, EmailSettings] = field(default_factory=dict[str, EmailSettings])
+    notify: dict[str, NotifySettings] = field(default_factory=dict[str, NotifySettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:

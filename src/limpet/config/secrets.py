@@ -86,7 +86,7 @@ def secret_settings(table: Table) -> Iterator[tuple[str, str]]:
     for key, value in leaves(table):
         values = list(value) if is_list(value) else [value]
         for number, one in enumerate(values):
-            named = is_secret_name(key[-1]) or key[-2:-1] == ("secrets",)
+            named = is_secret_name(key[-1]) or key[-2:-1] in (("secrets",), ("targets",))
             if isinstance(one, str) and one and (named or is_reference(one)):
                 yield dotted(key) if len(values) == 1 else f"{dotted(key)}.{number}", one
 

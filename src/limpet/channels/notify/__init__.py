@@ -1,0 +1,1 @@
+"""Notifications by `apprise` (extra `notify`): a channel that only sends."""
