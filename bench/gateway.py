@@ -15,9 +15,10 @@ from pathlib import Path
 
 from bench.fake import ROOT, Fake, environment, fake, folder
 from bench.report import Figure, Report
+from bench.soak import soak
 
-READY, IDLE_MB, IDLE_CPU, RATE, P95 = 1.0, 60.0, 0.3, 150.0, 1.0
-"""Goals: seconds, MB, % of a core; turns a second that one core's CPU would do, seconds at 100 turns a second."""
+READY, IDLE_MB, IDLE_CPU, RATE, P95, GROWN = 1.0, 60.0, 0.3, 150.0, 1.0, 10.0
+"""Goals: seconds, MB, % of a core; turns a second that one core's CPU would do, seconds at 100 turns a second; MB."""
 SESSIONS = 64
 PACED = 100
 
@@ -31,6 +32,7 @@ def measure(*, quick: bool) -> Report:
         figures += _idle(home, server, seconds)
         for mode, rate in (("burst", 0), ("paced", PACED if not quick else 10)):
             figures += _load(home, server, mode, seconds=seconds, rate=rate)
+        figures += _soak(200 if quick else 10_000)
     notes = [
         f"idle: `limpet gateway` with its WebSocket server, over {seconds:.0f} s; ready: from its start to /readyz",
         f"burst: {SESSIONS} sessions, each says the next thing when the last is answered; CPU of the gateway's process",
@@ -82,6 +84,15 @@ def _load(home: Path, server: Fake, mode: str, *, seconds: float, rate: int) -> 
         Figure(name, "p50", found["p50"], "s"),
         Figure(name, "p95", found["p95"], "s", None if is_burst else P95),
         Figure(name, "memory", found["rss"] / 1e6, "MB"),
+    ]
+
+
+def _soak(messages: int) -> list[Figure]:
+    grown = soak(messages)["grown"]
+    return [
+        Figure(f"soak, {messages:,} messages", "grown", grown["bytes"] / 1e6, "MB", GROWN),
+        Figure(f"soak, {messages:,} messages", "files", grown["files"], "more"),
+        Figure(f"soak, {messages:,} messages", "tasks", grown["tasks"], "more"),
     ]
 
 

@@ -1,12 +1,14 @@
 """A gateway with one channel that only measures. Prints one JSON line.
 
 `python -m bench.gateway_child MODE SESSIONS SECONDS [RATE]`: `burst` says the next thing as soon as the last is
-answered, `paced` says RATE things a second, spread over the sessions; `idle` only waits.
+answered, `paced` says RATE things a second, spread over the sessions; `soak` is a burst of SECONDS messages in which
+conversations begin anew from time to time, and tells what has grown after the first third; `idle` only waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import resource
@@ -23,6 +25,8 @@ from limpet.types.envelope import Address
 
 SETTINGS = ChannelSettings(direct="open", per_minute=10**9)
 PLAIN = Traits()
+SESSIONS, RENEWED = 64, 20
+"""Turns of a conversation in a soak."""
 TEXT = "What is a limpet?"
 
 
@@ -37,6 +41,7 @@ class LoadChannel:
     said: dict[str, float] = field(default_factory=dict[str, float])
     latencies: list[float] = field(default_factory=list[float])
     again: bool = False
+    renews: bool = False
     number: int = 0
 
     async def run(self, desk: Desk) -> None:
@@ -48,8 +53,9 @@ class LoadChannel:
         assert self.desk is not None
         self.number += 1
         self.said.setdefault(chat, time.perf_counter())
+        text = "/new" if self.renews and self.number // SESSIONS % RENEWED == RENEWED - 1 else TEXT
         await self.desk.receive(
-            Arrival(Address(self.name, self.account, chat), f"{os.getpid()}-{self.number}", chat, TEXT)
+            Arrival(Address(self.name, self.account, chat), f"{os.getpid()}-{self.number}", chat, text)
         )
 
     async def send(self, piece: Piece) -> str:
@@ -105,6 +111,28 @@ async def paced(channel: LoadChannel, sessions: int, seconds: float, *, rate: fl
             await asyncio.sleep(0.05)
 
 
+async def soak(channel: LoadChannel, sessions: int, messages: int) -> dict[str, int]:
+    """Bytes, open files and tasks that were added after the first third."""
+    channel.again = channel.renews = True
+    for number in range(sessions):
+        await channel.say(f"c{number}")
+    while channel.number < messages // 3:
+        await asyncio.sleep(0.05)
+    before = _held()
+    while channel.number < messages:
+        await asyncio.sleep(0.05)
+    after = _held()
+    channel.again = False
+    await asyncio.sleep(1.0)
+    return {name: after[name] - before[name] for name in before}
+
+
+def _held() -> dict[str, int]:
+    gc.collect()
+    files = len(os.listdir(f"/proc/{os.getpid()}/fd"))
+    return {"bytes": resident(), "files": files, "tasks": len(asyncio.all_tasks())}
+
+
 async def main(mode: str, sessions: int, seconds: float, rate: float) -> None:
     channel, stop = LoadChannel(), asyncio.Event()
     async with open_gateway(Invocation(), lambda agents, home: OneDoor(channel)) as gateway:
@@ -118,9 +146,12 @@ async def main(mode: str, sessions: int, seconds: float, rate: float) -> None:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(2.0)
         channel.latencies.clear()
+        grown = dict[str, int]()
         began, cpu = time.perf_counter(), time.process_time()
         if mode == "idle":
             await asyncio.sleep(seconds)
+        elif mode == "soak":
+            grown = await soak(channel, sessions, int(seconds))
         elif mode == "burst":
             await burst(channel, sessions, seconds)
         else:
@@ -137,6 +168,7 @@ async def main(mode: str, sessions: int, seconds: float, rate: float) -> None:
                     "p95": taken[int(len(taken) * 0.95)] if taken else 0.0,
                     "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
                     "rss": resident(),
+                    "grown": grown,
                 }
             ),
             flush=True,
