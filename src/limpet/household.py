@@ -8,8 +8,10 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeGuard
+
+from msgspec import structs
 
 from limpet import wiring
 from limpet.channels.kinds import KINDS, Means
@@ -49,7 +51,6 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
     `doors` gives the channels instead of those that are configured.
     """
     home, loaded, watch = invocation.home(), invocation.settings(), Watch()
-    _check(loaded.settings)
     wiring.prepare(loaded.settings, home, emit=watch.emit)
     async with AsyncExitStack() as stack:
         stack.enter_context(only_one(str(home.run)))
@@ -60,7 +61,9 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
         web = WebChannel()
         opening = doors(agents, home) if doors else Doors(agents, home, web)
-        gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"))
+        agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
+        agents.check(loaded.settings)
+        gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
         async with _serving(gateway, agents, home, web=web):
             yield gateway
 
@@ -101,16 +104,6 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _check(settings: schema.Settings) -> None:
-    """Raises `ConfigError` for a binding or channel that could never do what it says."""
-    names = agent_names(settings)
-    binding.check(settings.gateway.bindings, agents=names, kinds=tuple(KINDS))
-    for (kind, account), one in accounts(settings.channels).items():
-        if one.agent not in names:
-            where = f"channels.{kind}.{account}.agent"
-            raise ConfigError(f"{where}: there is no agent {one.agent}.", hint=f"There are: {', '.join(names)}.")
-
-
 class OwnerAsker:
     """Implements the port `Asker`: whether the owner can be asked in a chat. The asking is the gateway's business."""
 
@@ -143,6 +136,8 @@ class Household:
     loaded: Loaded
     state: State
     watch: Watch
+    restarting: asyncio.Event = field(default_factory=asyncio.Event)
+    kinds: tuple[str, ...] = ()
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
     _outdated: list[_Agent] = field(default_factory=list[_Agent])
     _seen: str = ""
@@ -183,8 +178,18 @@ class Household:
                 )
                 if agent in self._agents:  # somebody else was faster; ours ends with the stack
                     return self._agents[agent]
-                self._agents[agent] = _Agent(stack.pop_all(), services)
+                rules = structs.replace(services.rules, restart=self.restarting.set)
+                self._agents[agent] = _Agent(stack.pop_all(), replace(services, rules=rules))
         return self._agents[agent]
+
+    def check(self, settings: schema.Settings) -> None:
+        """Raises `ConfigError` for a binding or channel that could never do what it says."""
+        names = agent_names(settings)
+        binding.check(settings.gateway.bindings, agents=names, kinds=tuple(dict.fromkeys(self.kinds)))
+        for (kind, account), one in accounts(settings.channels).items():
+            if one.agent not in names:
+                where = f"channels.{kind}.{account}.agent"
+                raise ConfigError(f"{where}: there is no agent {one.agent}.", hint=f"There are: {', '.join(names)}.")
 
     async def refresh(self) -> bool:
         seen = self._fingerprint()
@@ -192,7 +197,7 @@ class Household:
             return False
         self._seen = seen
         loaded = load_settings(self.home.config, os.environ)
-        _check(loaded.settings)
+        self.check(loaded.settings)
         self.loaded = loaded
         for one in self._agents.values():
             one.old = True

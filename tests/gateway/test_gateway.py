@@ -316,3 +316,84 @@ def test_everything_is_settled_at_the_end(home: Path) -> None:
         return here
 
     asyncio.run(main())
+
+
+def test_a_conversation_is_sent_as_a_file(home: Path) -> None:
+    async def main() -> list[str]:
+        fake = FakeChannel(traits=Traits(upload=10_000_000))
+        async with house(home, fake):
+            await fake.say("hello")
+            await told(fake, 1)
+            await fake.say("/export")
+            await told(fake, 3)
+        return [one.name for sent in fake.platform.of(Sent) for one in sent.piece.attachments]
+
+    assert asyncio.run(main()) == ["conversation.md"]
+
+
+def test_the_owner_can_have_the_gateway_begin_anew(home: Path) -> None:
+    async def main() -> bool:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake) as here:
+            await fake.say("/restart")
+            async with asyncio.timeout(30):
+                await here.gateway.restarting.wait()
+            await told(fake, 1)
+            return here.gateway.restarting.is_set()
+
+    assert asyncio.run(main())
+
+
+def test_the_tool_message_sends_text_and_files_elsewhere(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if "'role': 'tool'" in str(seen.body):
+            return Reply(text=("done",))
+        return Reply(calls=(Call("message", '{"text": "look", "files": ["note.txt"], "to": "bob"}'),))
+
+    async def main() -> tuple[list[str], tuple[str, ...]]:
+        fake = FakeChannel(traits=Traits(upload=10_000_000))
+        async with house(home, fake, script=script, settings=structs.replace(OWNER, allow=("bob",))) as here:
+            bob = peers.Peer("fake", "main", "bob", "peer", "Bob", 1, "", "bob", 1)
+            await here.agents.state.store.write(lambda connection: peers.put(connection, bob))
+            (home / "workspace" / "note.txt").write_text("hello")
+            await fake.say("tell bob")
+            await told(fake, 1, "bob")
+            await told(fake, 1)
+        found = [one.name for sent in fake.platform.of(Sent) for one in sent.piece.attachments]
+        return found, fake.answers("bob")
+
+    assert asyncio.run(main()) == (["note.txt"], ("look",))
+
+
+def test_what_others_than_the_owner_ask_for_has_fewer_tools(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if "'role': 'tool'" in str(seen.body):
+            return Reply(text=("refused" if "has no exec" in str(seen.body) else "ran",))
+        return Reply(calls=(Call("exec", '{"command": "true"}'),))
+
+    async def main() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script, settings=structs.replace(OWNER, allow=("bob",))):
+            await fake.say("run", sender="bob")
+            await fake.say("run")
+            return await told(fake, 1, "bob"), await told(fake, 1)
+
+    assert asyncio.run(main())[0] == ("refused",)
+
+
+def test_two_agents_have_workspaces_of_their_own(home: Path) -> None:
+    config = (
+        '[agents.work]\nworkspace = "office"\n[[gateway.bindings]]\nchannel = "fake"\nchat = "g2"\nagent = "work"\n'
+    )
+
+    async def main() -> tuple[str, str]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, config=config):
+            for chat in ("g1", "g2"):
+                await fake.say("/status", chat=chat, ways=GROUP)
+            return (await told(fake, 1, "g1"))[0], (await told(fake, 1, "g2"))[0]
+
+    first, second = asyncio.run(main())
+    assert "agent:main:fake:group:g1" in first
+    assert "agent:work:fake:group:g2" in second
+    assert (home / "office" / "AGENTS.md").exists()

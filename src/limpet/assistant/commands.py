@@ -160,6 +160,8 @@ COMMANDS = {
             run=session.queue,
             needs_lease=True,
         ),
+        Command(name="export", summary="this conversation as a file", run=session.export, peers="alone"),
+        Command(name="restart", summary="have the gateway begin anew", run=session.restart),
         Command(name="whoami", summary="who I take you for", run=look.whoami, peers="anywhere"),
         Command(
             name="deny",

@@ -9,12 +9,14 @@ from limpet.assistant.orders import Order
 from limpet.assistant.reduce import Place, Reducer
 from limpet.assistant.turn import session_sampling
 from limpet.assistant.view import next_request
-from limpet.store import commits, entries, sessions, turns
+from limpet.session.export import markdown
+from limpet.store import commits, entries, outbox, sessions, turns
 from limpet.store.sql import Connection
 from limpet.types.entry import ModelChange
-from limpet.types.envelope import QueueMode
+from limpet.types.envelope import Attachment, Beside, Part, QueueMode
 from limpet.types.ids import new_id
 
+TERMINAL = "cli"
 MODES = get_args(QueueMode)
 LEVELS = ("off", "low", "medium", "high")
 
@@ -130,3 +132,28 @@ async def retry(order: Order) -> str | None:
     await services.store.write(work)
     await conversation.run_begun(lease, name)
     return None
+
+
+async def export(order: Order) -> str:
+    """Send this conversation as a Markdown file; in a terminal, keep it in the workspace."""
+    conversation, row = order.conversation, order.row
+    services, now = conversation.services, conversation.services.clock.now()
+    text = markdown(conversation.log().path())
+    if not text.strip():
+        return "There is nothing to export yet."
+    data = services.redactor.redact(text).encode()
+    attached = Attachment(await services.blobs.put(data), "conversation.md", "text/markdown", len(data))
+    if row.inbound.address.channel == TERMINAL:
+        return f"The conversation as Markdown: {services.blobs.path(attached.blob)}"
+    part = Part(row.inbound.address, "", f"export:{row.id}", beside=Beside(attachments=(attached,)))
+    await services.store.write(lambda connection: outbox.queue(connection, part, session="", turn="", now=now))
+    return f"This conversation, {len(data):,} bytes:"
+
+
+async def restart(order: Order) -> str:
+    """Have the gateway end in good order and begin anew."""
+    ask = order.conversation.services.rules.restart
+    if ask is None:
+        return "Only the gateway can be restarted; this is another process."
+    ask()
+    return "I begin anew. What runs is put aside and goes on afterwards."

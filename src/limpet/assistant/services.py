@@ -233,7 +233,8 @@ class Rules(Struct, frozen=True):
 
     `sliding`: a full window drops the oldest turns instead of summarising them. `refresh_when_cold`: changed files make
     a new prompt once the provider's cache has expired. `approval`: milliseconds after which an unanswered one is a no.
-    `queueing` says by a session key what becomes of messages while a turn runs.
+    `queueing` says by a session key what becomes of messages while a turn runs. `restart` has the process begin anew,
+    where it is one that stays.
     """
 
     resets: Resets = no_resets
@@ -242,6 +243,7 @@ class Rules(Struct, frozen=True):
     refresh_when_cold: bool = False
     approval: int = 3_600_000
     queueing: Callable[[str], Queueing] = steering
+    restart: Callable[[], None] | None = None
 
 
 class Appointed(Struct, frozen=True):

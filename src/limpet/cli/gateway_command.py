@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeGuard
 
@@ -35,10 +37,12 @@ def gateway(invocation: Invocation, *, once: bool) -> None:
     found = load(invocation.gateway)
     if not _is_opener(found):
         raise TypeError(f"{invocation.gateway} opens no gateway")
-    asyncio.run(_run(invocation, found, once=once))
+    if asyncio.run(_run(invocation, found, once=once)):
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-async def _run(invocation: Invocation, opener: GatewayOpener, *, once: bool) -> None:
+async def _run(invocation: Invocation, opener: GatewayOpener, *, once: bool) -> bool:
+    """Whether it is to begin anew."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -47,6 +51,7 @@ async def _run(invocation: Invocation, opener: GatewayOpener, *, once: bool) -> 
         names = ", ".join(":".join(name) for name in opened.wanted) or "no channel is configured"
         say(READY.format(channels=names), error=True)
         await opened.run(stop, once=once)
+        return opened.restarting.is_set() and not stop.is_set()
 
 
 def _stop(stop: asyncio.Event, number: int) -> None:

@@ -13,6 +13,7 @@ import msgspec
 
 from limpet.cli.group import Invocation
 from limpet.cli.security import Hole, Risk, Scene, examine
+from limpet.cli.security_channels import CHECKS as CHANNELS
 from limpet.cli.security_files import CHECKS as FILES
 from limpet.cli.security_settings import CHECKS as SETTINGS
 from limpet.cli.sessions_find import reading
@@ -22,7 +23,7 @@ from limpet.config.secrets import known_secrets
 from limpet.errors import StoreError
 from limpet.sandbox.probe import examine as probe
 
-CHECKS = (*FILES, *SETTINGS)
+CHECKS = (*FILES, *SETTINGS, *CHANNELS)
 STYLES: dict[Risk, Style] = {"critical": "red", "warning": "yellow", "note": "plain"}
 
 

@@ -54,8 +54,11 @@ class Opening(Protocol):
 class Gateway:
     """One gateway. `run` is its life."""
 
-    def __init__(self, ground: Ground, channels: Opening, watch: Watch, *, status: str) -> None:
-        """`status` is the path of the file that says how it is."""
+    def __init__(
+        self, ground: Ground, channels: Opening, watch: Watch, *, status: str, restarting: asyncio.Event
+    ) -> None:
+        """`status` is the path of the file that says how it is; `restarting` is set when it is to begin anew."""
+        self.restarting = restarting
         self.links: dict[tuple[str, str], Link] = {}
         self._ground = ground
         self._channels = channels
@@ -89,7 +92,7 @@ class Gateway:
                 tasks.start(self._tell_status(), "status"),
             ]
             try:
-                await (self._until_idle() if once else stop.wait())
+                await (self._until_idle() if once else self._until_told(stop))
             finally:
                 await self._drain(beside)
 
@@ -179,6 +182,16 @@ class Gateway:
             faults=tuple((*name, fault) for name, fault in self._faults.items()),
             running=self.lanes.running,
         )
+
+    async def _until_told(self, stop: asyncio.Event) -> None:
+        """Until it is to end, or to begin anew."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (stop, self.restarting)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
     async def _until_idle(self) -> None:
         """Until nothing is running, waiting or being delivered."""
