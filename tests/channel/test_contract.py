@@ -14,11 +14,13 @@ from limpet.errors import ChannelError, InputError, NotAcceptedError, NotReadyEr
 from limpet.types.channel import ALL as ANY
 from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
+from tests.channel.discord import DiscordHarness
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
 from tests.channel.telegram import TelegramHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
+    "discord": DiscordHarness,
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
     "telegram": TelegramHarness,

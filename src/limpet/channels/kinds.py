@@ -10,6 +10,8 @@ from limpet.types.ports import Clock
 
 KINDS: Mapping[str, str] = MappingProxyType(
     {
+        "discord": "limpet.channels.discord.channel:make",
+        "slack": "limpet.channels.slack.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
     }
 )

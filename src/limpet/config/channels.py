@@ -57,10 +57,33 @@ class TelegramSettings(ChannelSettings, frozen=True):
     resend_on_5xx: bool = False
 
 
+class DiscordSettings(ChannelSettings, frozen=True):
+    """A bot. `token` may be a reference to a secret; `proxy` is that of an HTTP proxy."""
+
+    token: str = ""
+    base_url: str = "https://discord.com/api/v10"
+    proxy: str = ""
+
+
+class SlackSettings(ChannelSettings, frozen=True):
+    """An app in one workspace. Both tokens may be references to secrets; `proxy` is that of an HTTP proxy.
+
+    `threads`: what means the agent in a channel is answered in a thread of its own, which is a conversation of its own.
+    """
+
+    bot_token: str = ""
+    app_token: str = ""
+    threads: bool = False
+    base_url: str = "https://slack.com/api"
+    proxy: str = ""
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
     telegram: dict[str, TelegramSettings] = field(default_factory=dict[str, TelegramSettings])
+    discord: dict[str, DiscordSettings] = field(default_factory=dict[str, DiscordSettings])
+    slack: dict[str, SlackSettings] = field(default_factory=dict[str, SlackSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:
