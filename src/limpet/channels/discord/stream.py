@@ -126,7 +126,7 @@ class Stream:
             elif frame.op == 7:
                 return
             elif frame.op == 9:
-                self._forget(unless=frame.d == b"true")
+                self._forget(unless=bytes(frame.d) == b"true")
                 raise ChannelError("Discord has ended the session")
             elif frame.op == 11:
                 self._acked = True

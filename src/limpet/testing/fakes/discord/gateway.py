@@ -140,7 +140,7 @@ class Gateway:
 
     async def tell(self, name: str, data: Json, *, alone: bool) -> None:
         """Give an event to every session that asked for such; without the intent messages say nothing."""
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             wanted = _ALONE if alone else _IN_GUILDS
             if name.startswith("MESSAGE") and not session.intents & wanted:
                 continue
@@ -164,13 +164,13 @@ class Gateway:
 
     async def send(self, frame: Json) -> None:
         """Put a frame of the gateway's own on each connection."""
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             if session.socket is not None:
                 await session.socket.send_json(frame)
 
     async def cut(self, code: int = 0) -> None:
         """End the connections: with `code`, or abruptly."""
-        for session in self.sessions.values():
+        for session in list(self.sessions.values()):
             socket, session.socket = session.socket, None
             if socket is not None and code:
                 await socket.close(code=code)
