@@ -22,7 +22,7 @@ def bot(discord: FakeDiscord, folder: Path, *, clock: FakeClock | None = None) -
     """The bot of the fake, as the gateway makes it."""
     settings = DiscordSettings(token="env:TOKEN", base_url=discord.base_url)
     blobs = FolderBlobs(folder / "blobs")
-    means = Means(clock or FakeClock(), str(folder / "discord"), lambda _: discord.token, blobs.path)
+    means = Means(clock or FakeClock(1_785_000_000_000), str(folder / "discord"), lambda _: discord.token, blobs.path)
     return DiscordChannel("main", settings, means, again=0.0)
 
 

@@ -17,12 +17,14 @@ from limpet.types.envelope import Choice
 from tests.channel.discord import DiscordHarness
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
+from tests.channel.slack import SlackHarness
 from tests.channel.telegram import TelegramHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
     "discord": DiscordHarness,
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
+    "slack": SlackHarness,
     "telegram": TelegramHarness,
 }
 

@@ -86,8 +86,8 @@ class Rest:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ChannelError(f"the file could not be fetched: {type(error).__name__}") from None
 
-    async def socket(self, url: str) -> ClientWebSocketResponse:
-        """A WebSocket. Raises `ChannelError`."""
+    async def socket(self, url: str, *, heartbeat: float | None = None) -> ClientWebSocketResponse:
+        """A WebSocket; it ends when a ping every `heartbeat` seconds has no answer. Raises `ChannelError`."""
         import aiohttp
 
         try:
@@ -97,7 +97,7 @@ class Rest:
                     proxy=self._proxy,
                     max_msg_size=_LARGEST_FRAME,
                     timeout=aiohttp.ClientWSTimeout(ws_receive=None, ws_close=1.0),  # pyright: ignore[reportCallIssue]
-                    autoping=True,
+                    heartbeat=heartbeat,
                 )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ChannelError(f"{self._platform} cannot be reached: {type(error).__name__}") from None
