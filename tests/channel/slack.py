@@ -24,8 +24,9 @@ def bot(slack: FakeSlack, folder: Path, *, threads: bool = False) -> SlackChanne
     settings = SlackSettings(bot_token="bot", app_token="app", base_url=slack.base_url, threads=threads)
     blobs = FolderBlobs(folder / "blobs")
     tokens = {"bot": slack.bot_token, "app": slack.app_token}
-    means = Means(FakeClock(1_785_000_000_000), str(folder / "slack"), lambda value: tokens[value], blobs.path)
-    return SlackChannel("main", settings, means)
+    clock = FakeClock(1_785_000_000_000)
+    means = Means(clock, str(folder / "slack"), lambda value: tokens[value], blobs.path)
+    return SlackChannel("main", settings, means, sleep=clock.sleep)
 
 
 class SlackHarness:

@@ -14,7 +14,7 @@ from limpet.channels.kinds import Means
 from limpet.channels.rest import Rest
 from limpet.channels.slack.api import TOKENS, Api, ApiError, Value
 from limpet.channels.slack.reading import Reader
-from limpet.channels.slack.stream import Stream
+from limpet.channels.slack.stream import Sleep, Stream
 from limpet.channels.slack.wire import MessageAnswer, Nothing, Posted
 from limpet.config.channels import SlackSettings
 from limpet.errors import ConfigError, RefusedError
@@ -43,7 +43,7 @@ def make(account: str, settings: SlackSettings, means: Means) -> SlackChannel:
 class SlackChannel:
     """The bot of one app in one workspace."""
 
-    def __init__(self, account: str, settings: SlackSettings, means: Means) -> None:
+    def __init__(self, account: str, settings: SlackSettings, means: Means, *, sleep: Sleep = asyncio.sleep) -> None:
         tokens = {"bot_token": settings.bot_token, "app_token": settings.app_token}
         found = {name: means.secret(value) if value else "" for name, value in tokens.items()}
         for name, token in found.items():
@@ -54,7 +54,9 @@ class SlackChannel:
         self._rest = Rest("Slack", proxy=settings.proxy)
         self._api = Api(found["bot_token"], found["app_token"], base_url=settings.base_url, rest=self._rest)
         self._reader = Reader(account, self._api, settings.threads)
-        self._stream = Stream(self._api, self._reader, rest=self._rest, folder=means.folder, clock=means.clock)
+        self._stream = Stream(
+            self._api, self._reader, rest=self._rest, folder=means.folder, clock=means.clock, sleep=sleep
+        )
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientWebSocketResponse
 
 _Kind = TypeVar("_Kind")
+Sleep = Callable[[float], Awaitable[None]]
+"""`asyncio.sleep`, or a test's."""
 log = logging.getLogger(__name__)
 
 _LEAVING = 15.0
@@ -62,7 +65,10 @@ class State(Struct, frozen=True):
 class Stream:
     """The events of one app."""
 
-    def __init__(self, api: Api, reader: Reader, *, rest: Rest, folder: str, clock: Clock) -> None:
+    def __init__(
+        self, api: Api, reader: Reader, *, rest: Rest, folder: str, clock: Clock, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self._sleep = sleep
         self._api = api
         self._reader = reader
         self._rest = rest
@@ -255,7 +261,7 @@ class Stream:
             except NotAcceptedError as error:
                 if not error.retry_after:
                     raise
-                await asyncio.sleep(error.retry_after)
+                await self._sleep(error.retry_after)
 
 
 def _switched_off() -> RefusedError:
