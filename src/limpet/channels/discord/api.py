@@ -54,7 +54,7 @@ class Api:
             raise NotAcceptedError("Discord wants no requests at all for a while", retry_after=left)
         headers = {
             "Authorization": f"Bot {self.token}",
-            "User-Agent": f"DiscordBot (https://pypi.org/project/limpet, {__version__})",
+            "User-Agent": f"DiscordBot (limpet, {__version__})",
         }
         data: bytes | aiohttp.FormData | None = None if body is None else msgspec.json.encode(body)
         if files:

@@ -102,9 +102,11 @@ class DiscordChannel:
             body["message_reference"] = {"message_id": _id(piece.reply_to), "fail_if_not_exists": False}
         if files:
             body["attachments"] = [{"id": at, "filename": name} for at, (name, _) in enumerate(files)]
-        return await self._once(nonce, _path(piece.address), body, files)
+        return await self._once(nonce, _path(piece.address), body=body, files=files)
 
-    async def _once(self, nonce: str, path: str, body: dict[str, object], files: tuple[tuple[str, bytes], ...]) -> str:
+    async def _once(
+        self, nonce: str, path: str, *, body: dict[str, object], files: tuple[tuple[str, bytes], ...]
+    ) -> str:
         """Send what must stand there once, however often it is tried."""
         earlier = self._note(nonce)
         try:

@@ -111,7 +111,7 @@ class FakeDiscord:
             raise ValueError(f"no button says {says!r}")
         data: Json = {"custom_id": says, "component_type": 2}
         told: Json = {"message": self.rooms.message(post, live=False)}
-        return await self._interact("button", 3, data | {}, self.rooms.rooms[post.place], sender, told)
+        return await self._interact(data, sender, room=self.rooms.rooms[post.place], told=told)
 
     async def command(self, name: str, value: str = "", *, sender: str = "11", place: str = "") -> str:
         """Somebody uses a slash command of the menu."""
@@ -120,10 +120,11 @@ class FakeDiscord:
         data: Json = {"id": "1", "name": name, "type": 1}
         if value:
             data["options"] = [{"name": "input", "type": 3, "value": value}]
-        return await self._interact("command", 2, data, self.rooms.rooms[place or f"9{sender[1]}"], sender, {})
+        return await self._interact(data, sender, room=self.rooms.rooms[place or f"9{sender[1]}"], told={})
 
-    async def _interact(self, kind: str, type: int, data: Json, room: Room, sender: str, told: Json) -> str:
+    async def _interact(self, data: Json, sender: str, *, room: Room, told: Json) -> str:
         id = self.rooms.next_id()
+        kind, type = ("button", 3) if "custom_id" in data else ("command", 2)
         self.routes.open[id] = (kind, time.monotonic() + self.ahead)
         event: Json = {"id": id, "application_id": "1001", "type": type, "data": data, "token": f"token{id}"}
         event |= {"channel_id": room.id, "version": 1} | told

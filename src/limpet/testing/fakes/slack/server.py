@@ -84,9 +84,9 @@ class FakeSlack:
         post.files = (way.file,) if way.file is not None else ()
         self.rooms.rooms[room].posts[post.ts] = post
         event = self.rooms.event(post)
-        await self._event(event)
+        await self.give(event)
         if f"<@{ME}>" in text and not room.startswith("D"):
-            await self._event(
+            await self.give(
                 {name: value for name, value in event.items() if name != "channel_type"} | {"type": "app_mention"}
             )
         return post
@@ -94,15 +94,12 @@ class FakeSlack:
     async def change(self, post: Posted, text: str) -> None:
         """Its sender gives a message another wording."""
         post.text, post.edited = text, self.rooms.next_ts()
-        await self._changed(post)
+        await self.unfurl(post)  # it is told in the same way
 
     async def unfurl(self, post: Posted) -> None:
         """Slack has found the preview of a link, and tells the message again."""
-        await self._changed(post)
-
-    async def _changed(self, post: Posted) -> None:
         event: Json = {"type": "message", "subtype": "message_changed", "channel": post.room, "hidden": True}
-        await self._event(event | {"ts": self.rooms.next_ts(), "message": self.rooms.message(post)})
+        await self.give(event | {"ts": self.rooms.next_ts(), "message": self.rooms.message(post)})
 
     async def press(self, post: Posted, says: str, *, sender: str = "U1") -> None:
         """Somebody presses the button under `post` that says `says`."""
@@ -123,9 +120,6 @@ class FakeSlack:
 
     async def give(self, event: Json) -> None:
         """Any event at all."""
-        await self._event(event)
-
-    async def _event(self, event: Json) -> None:
         payload: Json = {
             "type": "event_callback",
             "team_id": TEAM,
@@ -155,7 +149,7 @@ class FakeSlack:
                 raise Refused("invalid_post_type")
             self._check_token(request, method)
             if fault is not None and fault.kind != "lose":
-                return self._faulty(request, fault)
+                return _faulty(request, fault)
             result = await self._done(method, params)
         except Refused as refused:
             return self._refused(str(refused), needed=refused.code)
@@ -176,22 +170,13 @@ class FakeSlack:
         result = self._methods.do(method, params)
         events, self._methods.events[:] = list(self._methods.events), []
         for event in events:
-            await self._event(event)
+            await self.give(event)
         return result
 
     def _refused(self, error: str, *, needed: str = "") -> web.Response:
         self.refusals.append(error)
         body: Json = {"ok": False, "error": error}
         return web.json_response(body | ({"needed": needed, "provided": ""} if needed else {}))
-
-    def _faulty(self, request: web.Request, fault: Fault) -> web.StreamResponse:
-        if fault.kind == "reset":
-            return _break(request)
-        if fault.kind == "page":
-            return web.Response(status=fault.status, text="<html></html>", content_type="text/html")
-        headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
-        body = msgspec.json.encode({"ok": False, "error": fault.error})
-        return web.Response(status=fault.status, body=body, content_type="application/json", headers=headers)
 
     async def _uploaded(self, request: web.Request) -> web.Response:
         """Files go to an address that says itself that they may: a token is never sent there."""
@@ -213,3 +198,13 @@ def _break(request: web.Request) -> web.Response:
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
+
+
+def _faulty(request: web.Request, fault: Fault) -> web.StreamResponse:
+    if fault.kind == "reset":
+        return _break(request)
+    if fault.kind == "page":
+        return web.Response(status=fault.status, text="<html></html>", content_type="text/html")
+    headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
+    body = msgspec.json.encode({"ok": False, "error": fault.error})
+    return web.Response(status=fault.status, body=body, content_type="application/json", headers=headers)
