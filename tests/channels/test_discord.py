@@ -171,6 +171,8 @@ def test_a_chat_that_may_no_longer_be_read_holds_nothing_up(tmp_path: Path) -> N
                 await desk.got(1)
             discord.gateway.sessions.clear()
             discord.rooms.rooms[ROOM].closed = True
+            limited = Fault("answer", status=429, about="limited", retry_after=0.01)
+            discord.fault(f"GET /channels/{ROOM}/messages", limited)
             async with running(bot(discord, tmp_path), desk):
                 await discord.say("live")
                 await desk.got(2)

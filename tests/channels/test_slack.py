@@ -237,6 +237,7 @@ def test_what_slack_writes_for_people_and_links_is_read(tmp_path: Path) -> None:
         ("/limpet", "help me", "/help me"),
         ("/limpet", "what is new?", "what is new?"),
         ("/stop", "", "/stop"),
+        ("/limpet", "ask <@U2|bob> a &amp; b", "ask <@U2> a & b"),
         ("/limpet", "", "/help"),
     ],
 )

@@ -11,7 +11,7 @@ import msgspec
 
 log = logging.getLogger(__name__)
 
-_Kind = TypeVar("_Kind")
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
 
 
 class Kept(Generic[_Kind]):

@@ -10,6 +10,8 @@ import hashlib
 from pathlib import Path
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from limpet.channels.discord.api import TOKEN, Api, ApiError
 from limpet.channels.discord.reading import Reader
 from limpet.channels.discord.stream import Stream
@@ -32,6 +34,12 @@ _SAME = 120_000
 """Milliseconds in which a second message of the same nonce is taken for the first; Discord says "a few minutes"."""
 
 
+class Unsure(Struct, frozen=True):
+    """Messages of which it is open whether they arrived: nonce to the time of the first try (UTC ms)."""
+
+    since: dict[str, int] = {}
+
+
 def make(account: str, settings: DiscordSettings, means: Means) -> DiscordChannel:
     """The channel of `[channels.discord.ACCOUNT]`. Raises `ConfigError` when it has no token."""
     return DiscordChannel(account, settings, means)
@@ -51,7 +59,7 @@ class DiscordChannel:
         self._api = Api(token, base_url=settings.base_url, rest=self._rest, clock=means.clock)
         reader = Reader(account, self._api)
         self._stream = Stream(self._api, reader, rest=self._rest, folder=means.folder, clock=means.clock)
-        self._unsure = Kept[dict[str, int]](means.folder, "unsure.json", {})
+        self._unsure = Kept(means.folder, "unsure.json", Unsure())
 
     @property
     def name(self) -> str:
@@ -131,16 +139,16 @@ class DiscordChannel:
         Raises `UnsureError` when that try is so long ago that Discord would not know the message again.
         """
         now = self._means.clock.now()
-        first = self._unsure.value.get(nonce)
+        first = self._unsure.value.since.get(nonce)
         if first is not None and now - first > _SAME:
             raise UnsureError("an earlier try may have arrived, too long ago to be sure")
         if first is None:
-            lately = {one: at for one, at in self._unsure.value.items() if now - at < 30 * 24 * 3_600_000}
-            self._unsure.save({**lately, nonce: now})
+            lately = {one: at for one, at in self._unsure.value.since.items() if now - at < 30 * 24 * 3_600_000}
+            self._unsure.save(Unsure({**lately, nonce: now}))
         return first is not None
 
     def _settle(self, nonce: str) -> None:
-        self._unsure.save({one: at for one, at in self._unsure.value.items() if one != nonce})
+        self._unsure.save(Unsure({one: at for one, at in self._unsure.value.since.items() if one != nonce}))
 
     async def edit(self, piece: Piece, message: str) -> None:
         path = f"{_path(piece.address)}/{_id(message)}"

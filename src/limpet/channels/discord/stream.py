@@ -98,7 +98,11 @@ class Stream:
                 wait = entry.session_start_limit.reset_after / 1000
                 raise NotAcceptedError("Discord allows this bot no more sessions today", retry_after=wait)
             url = entry.url
-        return await self._rest.socket(f"{url.rstrip('/')}/?v=10&encoding=json")
+        try:
+            return await self._rest.socket(f"{url.rstrip('/')}/?v=10&encoding=json")
+        except ChannelError:
+            self._kept.save(replace(self._kept.value, url=""))  # the next try asks for another
+            raise
 
     async def _greet(self, socket: ClientWebSocketResponse) -> float:
         """Resume the session or begin one; gives the seconds between two heartbeats."""
@@ -228,7 +232,7 @@ class Stream:
         for _ in range(_PAGES):
             path = f"/channels/{place}/messages?after={mark}&limit=100"
             try:
-                found = await self._api.call("GET", path, list[Message])
+                found = await self._patiently(path)
             except ApiError as error:
                 log.info("discord %s: a chat is no longer read: %s", self._reader.account, error)
                 return
@@ -238,6 +242,16 @@ class Stream:
             if len(found) < 100:
                 return
         log.warning("discord %s: %d messages of %s were fetched, more are left out", self._reader.account, 1000, place)
+
+    async def _patiently(self, path: str) -> list[Message]:
+        """Messages, as late as Discord wants them to be asked for."""
+        while True:
+            try:
+                return await self._api.call("GET", path, list[Message])
+            except NotAcceptedError as error:
+                if not error.retry_after:
+                    raise
+                await asyncio.sleep(error.retry_after)
 
     def _forget(self, *, unless: bool = False) -> None:
         """The session cannot be resumed."""

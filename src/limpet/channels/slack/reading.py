@@ -95,7 +95,7 @@ class Reader:
 
         Its event is the `trigger_id`.
         """
-        name, rest = one.command.removeprefix("/"), one.text.strip()
+        name, rest = one.command.removeprefix("/"), words(one.text)[0].strip()
         if name in self.commands:
             text = f"/{name} {rest}".rstrip()
         else:
