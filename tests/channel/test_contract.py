@@ -14,18 +14,22 @@ from limpet.errors import ChannelError, InputError, NotAcceptedError, NotReadyEr
 from limpet.types.channel import ALL as ANY
 from limpet.types.channel import Channel, MenuEntry
 from limpet.types.envelope import Choice
+from tests.channel.discord import DiscordHarness
 from tests.channel.email import EmailHarness
 from tests.channel.fake import FakeHarness
 from tests.channel.harness import Fault, Harness, RecordingDesk, Say, Skill, piece, running
 from tests.channel.irc import IrcHarness
 from tests.channel.matrix import MatrixHarness
 from tests.channel.mqtt import MqttHarness
+from tests.channel.slack import SlackHarness
 from tests.channel.telegram import TelegramHarness
 from tests.channel.xmpp import XmppHarness
 
 HARNESSES: dict[str, Callable[[Path], Harness]] = {
+    "discord": DiscordHarness,
     "fake": lambda _: FakeHarness(),
     "fake_in_a_file": lambda folder: FakeHarness(str(folder)),
+    "slack": SlackHarness,
     "telegram": TelegramHarness,
     "irc": IrcHarness,
     "matrix": MatrixHarness,

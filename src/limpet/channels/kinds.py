@@ -12,6 +12,8 @@ KINDS: Mapping[str, str] = MappingProxyType(
     {
         "irc": "limpet.channels.irc.channel:make",
         "matrix": "limpet.channels.matrix.channel:make",
+        "discord": "limpet.channels.discord.channel:make",
+        "slack": "limpet.channels.slack.channel:make",
         "telegram": "limpet.channels.telegram.channel:make",
         "xmpp": "limpet.channels.xmpp.channel:make",
         "mqtt": "limpet.channels.mqtt.channel:make",

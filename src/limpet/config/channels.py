@@ -171,6 +171,27 @@ class NotifySettings(ChannelSettings, frozen=True):
     title: str = "Limpet"
 
 
+class DiscordSettings(ChannelSettings, frozen=True):
+    """A bot. `token` may be a reference to a secret; `proxy` is that of an HTTP proxy."""
+
+    token: str = ""
+    base_url: str = "https://discord.com/api/v10"
+    proxy: str = ""
+
+
+class SlackSettings(ChannelSettings, frozen=True):
+    """An app in one workspace. Both tokens may be references to secrets; `proxy` is that of an HTTP proxy.
+
+    `threads`: what means the agent in a channel is answered in a thread of its own, which is a conversation of its own.
+    """
+
+    bot_token: str = ""
+    app_token: str = ""
+    threads: bool = False
+    base_url: str = "https://slack.com/api"
+    proxy: str = ""
+
+
 class ChannelsSettings(Struct, frozen=True):
     """Accounts on chat platforms, by kind and a name of their own."""
 
@@ -182,6 +203,9 @@ class ChannelsSettings(Struct, frozen=True):
     mqtt: dict[str, MqttSettings] = field(default_factory=dict[str, MqttSettings])
     email: dict[str, EmailSettings] = field(default_factory=dict[str, EmailSettings])
     notify: dict[str, NotifySettings] = field(default_factory=dict[str, NotifySettings])
+
+    discord: dict[str, DiscordSettings] = field(default_factory=dict[str, DiscordSettings])
+    slack: dict[str, SlackSettings] = field(default_factory=dict[str, SlackSettings])
 
 
 def accounts(channels: ChannelsSettings) -> dict[tuple[str, str], ChannelSettings]:

@@ -1,0 +1,4 @@
+"""Slack, by Socket Mode and its Web API over `aiohttp`: `wire` its JSON, `api` requests, `stream` what comes in.
+
+No library of its own: docs/opinions.md says why.
+"""
