@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from functools import cache
 
 from msgspec import Struct
 
@@ -26,26 +27,33 @@ _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 
 _HAN = {char: number for number, char in enumerate("零一二三四五六七八九十")} | {"两": 2, "\u3007": 0, "天": 7, "日": 7}
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 
-_ASKS = re.compile(
-    r"\b(?:when|how long ago|what (?:date|day|month|year|time)|which (?:month|year)|wann|quand|cuándo)\b"
-    r"|什么时候|何时|几点|几号|哪天|哪年|いつ|언제"
-)
-_TELLS = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|recently|since|just|week|weekend|month|gestern|heute|morgen"
-    rf"|hier|demain|ayer|mañana|{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))}|{_MONTH}"
-    r"|this (?:week|month|year|morning|summer|winter)|\d{4}|\d{1,2}(?:st|nd|rd|th))\b"
-    r"|[昨今明前后]天|上周|下周|星期|去年|今年|明年|\d月|\d日|\d点"
-)
+
+@cache
+def _asks() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(?:when|how long ago|what (?:date|day|month|year|time)|which (?:month|year)|wann|quand|cuándo)\b"
+        r"|什么时候|何时|几点|几号|哪天|哪年|いつ|언제"
+    )
+
+
+@cache
+def _tells() -> re.Pattern[str]:
+    return re.compile(
+        rf"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|recently|since|just|week|weekend|month|gestern|heute|morgen"
+        rf"|hier|demain|ayer|mañana|{'|'.join(sorted(WEEKDAYS, key=len, reverse=True))}|{_MONTH}"
+        r"|this (?:week|month|year|morning|summer|winter)|\d{4}|\d{1,2}(?:st|nd|rd|th))\b"
+        r"|[昨今明前后]天|上周|下周|星期|去年|今年|明年|\d月|\d日|\d点"
+    )
 
 
 def asks_when(question: str) -> bool:
     """Whether the answer is a time."""
-    return bool(_ASKS.search(question.casefold()))
+    return bool(_asks().search(question.casefold()))
 
 
 def tells_when(text: str) -> bool:
     """Whether `text` says when something was or will be."""
-    return bool(_TELLS.search(text.casefold()))
+    return bool(_tells().search(text.casefold()))
 
 
 class Days(Struct, frozen=True):
@@ -77,7 +85,7 @@ class Days(Struct, frozen=True):
 def named_days(question: str, today: date) -> Days | None:
     """The first days that `question`, asked `today`, names; None when it names none."""
     text = question.casefold()
-    for pattern, read in _READERS:
+    for pattern, read in _readers():
         for match in pattern.finditer(text):
             try:
                 found = read(match, today)
@@ -212,48 +220,52 @@ def _han_relative(match: re.Match[str], today: date) -> Days | None:
 
 
 _NTH = r"(?:st|nd|rd|th|\.)?"
-_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | None]], ...] = (
-    (re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b"), _iso),
-    (
-        re.compile(
-            rf"\b(?P<day>\d{{1,2}}){_NTH}\s+(?:of\s+)?(?P<month>{_MONTH})\b\.?,?(?:\s+(?P<year>\d{{4}}))?"
-            rf"|\b(?P<first>{_MONTH})\b\.?\s+(?P<later>\d{{1,2}}){_NTH}\b(?!\d),?(?:\s+(?P<year2>\d{{4}}))?"
+
+
+@cache
+def _readers() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], Days | None]], ...]:
+    return (
+        (re.compile(r"\b(\d{4})-(\d{2})(?:-(\d{2}))?\b"), _iso),
+        (
+            re.compile(
+                rf"\b(?P<day>\d{{1,2}}){_NTH}\s+(?:of\s+)?(?P<month>{_MONTH})\b\.?,?(?:\s+(?P<year>\d{{4}}))?"
+                rf"|\b(?P<first>{_MONTH})\b\.?\s+(?P<later>\d{{1,2}}){_NTH}\b(?!\d),?(?:\s+(?P<year2>\d{{4}}))?"
+            ),
+            _spoken,
         ),
-        _spoken,
-    ),
-    (re.compile(rf"\b({_MONTH})\b\.?,?\s+(?:of\s+)?(\d{{4}})\b"), _month_of_year),
-    (
-        re.compile(
-            rf"\b(?P<which>in|im|en|during|last|this|next|since|until|of|early|late|mid|letzten)\s+(?P<month>{_MONTH})\b"
+        (re.compile(rf"\b({_MONTH})\b\.?,?\s+(?:of\s+)?(\d{{4}})\b"), _month_of_year),
+        (
+            re.compile(
+                rf"\b(?P<which>in|im|en|during|last|this|next|since|until|of|early|late|mid|letzten)\s+(?P<month>{_MONTH})\b"
+            ),
+            _month_alone,
         ),
-        _month_alone,
-    ),
-    (re.compile(r"\b(?:in|im|of|during|en|since)\s+((?:19|20)\d{2})\b"), _year),
-    (re.compile(r"\b(?:today|tonight|heute|yesterday|gestern)\b|今天|昨天|前天|昨日"), _by_name),
-    (
-        re.compile(
-            rf"\b(?P<which>last|past|previous|this|letzte|letzten|diese|on)\s+"
-            rf"(?P<what>week|weekend|month|year|woche|monat|{'|'.join(WEEKDAYS)})\b"
+        (re.compile(r"\b(?:in|im|of|during|en|since)\s+((?:19|20)\d{2})\b"), _year),
+        (re.compile(r"\b(?:today|tonight|heute|yesterday|gestern)\b|今天|昨天|前天|昨日"), _by_name),
+        (
+            re.compile(
+                rf"\b(?P<which>last|past|previous|this|letzte|letzten|diese|on)\s+"
+                rf"(?P<what>week|weekend|month|year|woche|monat|{'|'.join(WEEKDAYS)})\b"
+            ),
+            _relative,
         ),
-        _relative,
-    ),
-    (re.compile(rf"\b(\d+|{'|'.join(_NUMBERS)})\s+(days?|weeks?|months?|years?)\s+ago\b"), _ago),
-    (
-        re.compile(
-            r"(?:(?P<year>\d{4}|[零\u3007一二三四五六七八九]{4})年|(?P<which>今年|去年|前年))"
-            r"(?:(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})月)?(?:(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})[日号])?"
+        (re.compile(rf"\b(\d+|{'|'.join(_NUMBERS)})\s+(days?|weeks?|months?|years?)\s+ago\b"), _ago),
+        (
+            re.compile(
+                r"(?:(?P<year>\d{4}|[零\u3007一二三四五六七八九]{4})年|(?P<which>今年|去年|前年))"
+                r"(?:(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})月)?(?:(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})[日号])?"
+            ),
+            _han_date,
         ),
-        _han_date,
-    ),
-    (
-        re.compile(
-            r"(?P<year>(?!))?(?P<which>(?!))?(?<![\d一二三四五六七八九十])(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})月"
-            r"(?:(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})[日号])?"
+        (
+            re.compile(
+                r"(?P<year>(?!))?(?P<which>(?!))?(?<![\d一二三四五六七八九十])(?P<month>\d{1,2}|[一二三四五六七八九十]{1,2})月"
+                r"(?:(?P<day>\d{1,2}|[一二三四五六七八九十]{1,3})[日号])?"
+            ),
+            _han_date,
         ),
-        _han_date,
-    ),
-    (
-        re.compile(r"(上个|上個|上|这个|這個|这|這|本)(?:(月)|(?:周|星期|礼拜|禮拜)([一二三四五六日天])?)"),
-        _han_relative,
-    ),
-)
+        (
+            re.compile(r"(上个|上個|上|这个|這個|这|這|本)(?:(月)|(?:周|星期|礼拜|禮拜)([一二三四五六日天])?)"),
+            _han_relative,
+        ),
+    )

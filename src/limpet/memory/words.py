@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,10 +20,6 @@ from msgspec import Struct
 APART = 7
 """Characters between the two of a pair that may still be one word with others put in."""
 _CJK = r"\u3400-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af"
-_RUN = re.compile(rf"[{_CJK}]+")
-_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_./:@'][^\W_{_CJK}]+)*")
-
-_BETWEEN = re.compile(r"[^\w]|_")
 
 
 class Term(Struct, frozen=True):
@@ -47,6 +44,23 @@ class _Table(Struct, frozen=True):
     small_characters: str
     asking: str
     irregular: Mapping[str, str]
+
+
+class _Shapes(NamedTuple):
+    """Compiled when something is indexed or looked for first, which a start does not pay for."""
+
+    run: re.Pattern[str]
+    piece: re.Pattern[str]
+    between: re.Pattern[str]
+
+
+@cache
+def _shapes() -> _Shapes:
+    return _Shapes(
+        run=re.compile(rf"[{_CJK}]+"),
+        piece=re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+(?:[-_./:@'][^\W_{_CJK}]+)*"),
+        between=re.compile(r"[^\w]|_"),
+    )
 
 
 @cache
@@ -90,11 +104,11 @@ def _found(question: str, *, whole: bool = False) -> list[Term]:
 
 def _pieces(text: str) -> Iterator[str]:
     folded = unicodedata.normalize("NFKC", text).casefold().replace("\u2019", "'")
-    return (match[0] for match in _PIECE.finditer(folded))
+    return (match[0] for match in _shapes().piece.finditer(folded))
 
 
 def _cut(piece: str) -> Iterator[str]:
-    if not piece.isascii() and _RUN.fullmatch(piece):
+    if not piece.isascii() and _shapes().run.fullmatch(piece):
         yield from piece
         yield from _pairs(piece)
     else:
@@ -102,7 +116,7 @@ def _cut(piece: str) -> Iterator[str]:
 
 
 def _asked(piece: str, *, whole: bool) -> Iterator[Term]:
-    if _RUN.fullmatch(piece):
+    if _shapes().run.fullmatch(piece):
         parts = [piece] if whole else [part for part in _asking().split(piece) if part]
         yield from (_pair(pair) for part in parts for pair in _pairs(part))
         yield from (Term(char, f'"{char}"', weak=len(part) > 1) for part in parts for char in part)
@@ -119,7 +133,7 @@ def _parts(piece: str) -> Iterator[str]:
     forms = _forms()
     if piece.isalnum():
         return iter((forms.get(piece, piece),))
-    return (forms.get(part, part) for part in _BETWEEN.split(piece) if part)
+    return (forms.get(part, part) for part in _shapes().between.split(piece) if part)
 
 
 def _pairs(run: str) -> Iterator[str]:

@@ -151,7 +151,12 @@ class Web:
         if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 timeout=aiohttp.ClientTimeout(total=None),
-                connector=aiohttp.TCPConnector(limit=16, socket_factory=self._socket, use_dns_cache=False),
+                connector=aiohttp.TCPConnector(
+                    limit=16,
+                    socket_factory=self._socket,
+                    use_dns_cache=False,
+                    resolver=aiohttp.ThreadedResolver(),  # the system's, whatever else is installed
+                ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )

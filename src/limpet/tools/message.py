@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import os
 from collections.abc import Mapping
 from typing import Annotated
@@ -62,6 +61,8 @@ async def _attachment(context: ToolContext, path: str) -> Attachment:
         data = read_bytes(spot, limit=LARGEST + 1)
     if len(data) > LARGEST:
         raise ToolError(f"{path!r} is larger than {LARGEST:,} bytes")
+    import mimetypes  # reads the system's tables, only where something is sent
+
     name = os.path.basename(spot.relative)
     mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
     return Attachment(await context.blobs.put(data), name, mime, len(data))
