@@ -111,7 +111,7 @@ class Book:
         hunks: list[Hunk] = []
         for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if kind != "equal":
-                hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), tuple(old[max(0, a - 2) : a])))
+                hunks.append(Hunk(file, tuple(old[a:b]), tuple(new[c:d]), tuple(old[max(0, a - 2) : a]), a))
         return hunks[::-1]
 
     def saying(self, words: str) -> list[str]:

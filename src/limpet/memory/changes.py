@@ -15,12 +15,16 @@ KEPT = 500
 
 
 class Hunk(Struct, frozen=True, omit_defaults=True):
-    """Whole lines of `file` (below the workspace) that were replaced: `before` by `after`, below the lines `anchor`."""
+    """Whole lines of `file` (below the workspace) that were replaced: `before` by `after`, below the lines `anchor`.
+
+    `at` is the line (from 0) where they stood, which tells equal places apart; -1 = not known.
+    """
 
     file: str
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     anchor: tuple[str, ...] = ()
+    at: int = -1
 
 
 class Change(Struct, frozen=True):
@@ -97,10 +101,10 @@ def put(text: str, hunk: Hunk) -> str:
     """
     old = lines_of(text)
     lines = list(old)
-    place = _find(lines, hunk.before, below=hunk.anchor) if hunk.before else -1
+    place = _find(lines, hunk) if hunk.before else -1
     if place >= 0:
         lines[place : place + len(hunk.before)] = hunk.after
-    elif not hunk.before and _stands(lines, hunk.anchor, at := _below(lines, hunk.anchor)):
+    elif not hunk.before and _stands(lines, hunk.anchor, at := _below(lines, hunk)):
         lines[at:at] = hunk.after
     else:
         kept = set(hunk.after)
@@ -110,7 +114,7 @@ def put(text: str, hunk: Hunk) -> str:
                 del lines[place]
         fresh = [line for line in hunk.after if not line.strip() or line not in lines]
         if any(line.strip() for line in fresh):
-            place = place if place >= 0 else _below(lines, hunk.anchor)
+            place = place if place >= 0 else _below(lines, hunk)
             lines[place:place] = fresh
     return ended(text, old, lines)
 
@@ -148,17 +152,23 @@ def _last(lines: Sequence[str], line: str) -> int:
     return len(lines) - 1 - lines[::-1].index(line)
 
 
-def _below(lines: Sequence[str], anchor: tuple[str, ...]) -> int:
-    """The place below `anchor`, where it stands last; below its last line alone if need be; else the end."""
+def _below(lines: Sequence[str], hunk: Hunk) -> int:
+    """The place below the anchor of a hunk; below its last line alone if need be; else the end."""
+    anchor = hunk.anchor
     if not anchor:
         return 0
     for wanted in (anchor, anchor[-1:]):
         size = len(wanted)
         if any(line.strip() for line in wanted):
-            for at in range(len(lines), size - 1, -1):
-                if tuple(lines[at - size : at]) == wanted:
-                    return at
+            places = [at for at in range(size, len(lines) + 1) if tuple(lines[at - size : at]) == wanted]
+            if places:
+                return _nearest(places, hunk.at)
     return len(lines)
+
+
+def _nearest(places: Sequence[int], at: int) -> int:
+    """The one of `places` that is nearest to `at`; the last where that is not known."""
+    return min(places, key=lambda place: abs(place - at)) if at >= 0 else places[-1]
 
 
 def _stands(lines: Sequence[str], anchor: tuple[str, ...], at: int) -> bool:
@@ -166,9 +176,10 @@ def _stands(lines: Sequence[str], anchor: tuple[str, ...], at: int) -> bool:
     return tuple(lines[max(0, at - len(anchor)) : at]) == anchor
 
 
-def _find(lines: Sequence[str], wanted: tuple[str, ...], *, below: tuple[str, ...]) -> int:
-    """Where `wanted` stands as a whole, of several places the one below `below`; -1 when it does not."""
-    size = len(wanted)
-    places = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == wanted]
+def _find(lines: Sequence[str], hunk: Hunk) -> int:
+    """Where the lines that a hunk replaces stand as a whole, of several places the one below its anchor; -1 when they
+    do not."""
+    size, below = len(hunk.before), hunk.anchor
+    places = [at for at in range(len(lines) - size + 1) if tuple(lines[at : at + size]) == hunk.before]
     right = [at for at in places if _stands(lines, below, at) and (below or not at)]
-    return next(reversed(right or places), -1)
+    return _nearest(right or places, hunk.at) if places else -1
