@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,6 +12,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bench.fake import ROOT, Fake, environment, fake, folder
@@ -34,7 +37,7 @@ def measure(*, quick: bool) -> Report:
             figures += _load(home, server, mode, seconds=seconds, rate=rate)
         figures += _soak(200 if quick else 10_000)
     notes = [
-        f"idle: `limpet gateway` with its WebSocket server, over {seconds:.0f} s; ready: from its start to /readyz",
+        f"idle: `limpet gateway` with its WebSocket server (and a broker's devices), over {seconds:.0f} s; ready: from its start to /readyz",
         f"burst: {SESSIONS} sessions, each says the next thing when the last is answered; CPU of the gateway's process",
         "alone, all threads; turns a second of one core: 1 / CPU of a turn, from its message to the delivered answer",
     ]
@@ -42,31 +45,62 @@ def measure(*, quick: bool) -> Report:
 
 
 def _idle(home: Path, server: Fake, seconds: float) -> list[Figure]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
+    """With the WebSocket server and, where there is a broker, the channel `mqtt`."""
+    with _broker() as broker, _free() as free:
         port = int(free.getsockname()[1])
-    env = environment(home, server, LIMPET_GATEWAY__PORT=str(port))
-    subprocess.run(
-        [sys.executable, "-m", "limpet", "gateway", "--once"], env=env, cwd=ROOT, check=True, capture_output=True
-    )
-    began, null = time.perf_counter(), subprocess.DEVNULL
-    process = subprocess.Popen([sys.executable, "-m", "limpet", "gateway"], env=env, cwd=ROOT, stdout=null, stderr=null)
-    try:
-        while not _is_ready(port):
-            time.sleep(0.01)
-        ready = time.perf_counter() - began
-        time.sleep(3.0)
-        before = _cpu(process.pid)
-        time.sleep(seconds)
-        used = (_cpu(process.pid) - before) / seconds * 100
-        memory = _resident(process.pid)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(15)
+        free.close()
+        env = environment(home, server, LIMPET_GATEWAY__PORT=str(port))
+        command = [sys.executable, "-m", "limpet", "gateway"]
+        subprocess.run([*command, "--once"], env=env, cwd=ROOT, check=True, capture_output=True)
+        if broker:
+            (home / "limpet" / "config.toml").write_text(
+                f'[channels.mqtt.home]\nhost = "127.0.0.1"\nport = {broker}\nowners = ["lamp"]\n'
+            )
+        began, null = time.perf_counter(), subprocess.DEVNULL
+        process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=null, stderr=null)
+        try:
+            while not _is_ready(port):
+                time.sleep(0.01)
+            ready = time.perf_counter() - began
+            time.sleep(3.0)
+            before = _cpu(process.pid)
+            time.sleep(seconds)
+            used = (_cpu(process.pid) - before) / seconds * 100
+            memory = _resident(process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(15)
+            (home / "limpet" / "config.toml").unlink(missing_ok=True)
+    name = "idle, WebSocket and MQTT" if broker else "idle, WebSocket"
     return [
-        Figure("idle", "ready", ready, "s", READY),
-        Figure("idle", "memory", memory, "MB", IDLE_MB),
-        Figure("idle", "CPU", used, "%", IDLE_CPU),
+        Figure(name, "ready", ready, "s", READY),
+        Figure(name, "memory", memory, "MB", IDLE_MB),
+        Figure(name, "CPU", used, "%", IDLE_CPU),
     ]
+
+
+def _free() -> socket.socket:
+    return socket.create_server(("127.0.0.1", 0))
+
+
+@contextmanager
+def _broker() -> Generator[int]:
+    """The port of a mosquitto for the length of the block; 0 where there is none."""
+    program = shutil.which("mosquitto", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if program is None:
+        yield 0
+        return
+    with folder() as place, _free() as free:
+        port = int(free.getsockname()[1])
+        free.close()
+        (place / "m.conf").write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
+        null = subprocess.DEVNULL
+        process = subprocess.Popen([program, "-c", str(place / "m.conf")], stdout=null, stderr=null)
+        try:
+            yield port
+        finally:
+            process.terminate()
+            process.wait(10)
 
 
 def _load(home: Path, server: Fake, mode: str, *, seconds: float, rate: int) -> list[Figure]:
