@@ -37,7 +37,8 @@ def measure(*, quick: bool) -> Report:
             figures += _load(home, server, mode, seconds=seconds, rate=rate)
         figures += _soak(200 if quick else 10_000)
     notes = [
-        f"idle: `limpet gateway` with its WebSocket server (and a broker's devices), over {seconds:.0f} s; ready: from its start to /readyz",
+        f"idle: `limpet gateway` with its WebSocket server (and devices on a broker), over {seconds:.0f} s",
+        "ready: from its start until /readyz says so",
         f"burst: {SESSIONS} sessions, each says the next thing when the last is answered; CPU of the gateway's process",
         "alone, all threads; turns a second of one core: 1 / CPU of a turn, from its message to the delivered answer",
     ]
