@@ -413,7 +413,9 @@ def test_after_a_cut_it_comes_back_and_says_so(harness: Harness) -> None:
             await harness.cut()
             await desk.until(lambda: any(state.startswith("down") for state in desk.states))
             await harness.say(Say("after"))
-            assert [one.text for one in await desk.got(2)] == ["before", "after"]
+            await desk.until(lambda: desk.arrivals[-1].text == "after")
+            # What was not confirmed before the cut may come again, by the same name.
+            assert list({one.event: one.text for one in desk.arrivals}.values()) == ["before", "after"]
             await desk.until(lambda: desk.states[-1] == "up")
             await channel.send(piece(harness.address("direct"), "still here"))
 

@@ -117,6 +117,10 @@ FILES: list[tuple[str, Prepare]] = [
     ("links out", links),
 ]
 SETTINGS = [
+    ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ndirect = "open"\n'),
+    ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ngroups = ["*"]\nmention = false\n'),
+    ("wide peers", '[policy]\npeers = "full"\n'),
+    ("public server", '[gateway]\nhost = "0.0.0.0"\n'),
     ("plain secrets", f'[providers.openai]\napi_key = "{SECRET}"\n'),
     ("short secrets", '[providers.openai]\napi_key = "short"\n'),
     ("sandbox", '[tools.sandbox]\nmode = "ask"\n'),

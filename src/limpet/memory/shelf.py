@@ -168,7 +168,7 @@ class Shelf:
             self.notices.append(f"Earlier conversations are missing: {error}")
 
     def _recover(self, error: Exception, attempt: int) -> None:
-        """After a failure: a new file; where none can be written, an index in memory."""
+        """After a failure: opened again, or a new file; where none can be written, an index in memory."""
         number = self._number
         self._drop()
         if isinstance(error, apsw.BusyError):
@@ -179,6 +179,8 @@ class Shelf:
                 self._files.make(lambda index: None, over=max(number, self._files.newest()))
                 self.notices.append(DAMAGED)
                 return
+        if attempt == 0:
+            return  # another process may just have made it anew: opened again, it is well
         self._number = 0
         self._take(Index())
         self.notices.append(IN_MEMORY.format(error))

@@ -6,7 +6,9 @@ Version 2 when a group with the controllers `memory` and `pids` was delegated to
 
 from __future__ import annotations
 
+import errno
 import os
+import time
 from contextlib import suppress
 from functools import cache
 
@@ -20,6 +22,8 @@ _OWN = 32 * 1024**2
 """Bytes for the processes around the command: bubblewrap and the init."""
 _THREADS = 4
 """Tasks allowed for each process: a control group counts threads."""
+GONE_AFTER = 10
+"""Tries to remove a group, 5 ms apart."""
 _JOIN = 'for group in $1; do echo $$ > "$group/cgroup.procs"; done 2>/dev/null; shift; exec "$@"'
 
 
@@ -65,8 +69,15 @@ class Group:
 
     def remove(self) -> None:
         for folder in self._folders:
-            with suppress(OSError):
-                os.rmdir(folder)
+            for _ in range(GONE_AFTER):
+                try:
+                    os.rmdir(folder)
+                except OSError as error:
+                    if error.errno != errno.EBUSY:
+                        break
+                    time.sleep(0.005)  # the kernel has not let go of the last process yet
+                else:
+                    break
 
 
 @cache
