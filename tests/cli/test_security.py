@@ -119,7 +119,6 @@ FILES: list[tuple[str, Prepare]] = [
 SETTINGS = [
     ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ndirect = "open"\n'),
     ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ngroups = ["*"]\nmention = false\n'),
-    ("wide peers", '[policy]\npeers = "full"\n'),
     ("public server", '[gateway]\nhost = "0.0.0.0"\n'),
     ("plain secrets", f'[providers.openai]\napi_key = "{SECRET}"\n'),
     ("short secrets", '[providers.openai]\napi_key = "short"\n'),
@@ -201,6 +200,11 @@ def test_profile_and_budget(tmp_path: Path) -> None:
     assert {hole.check for hole in found(made)} == {"profile", "budget"}
 
 
+def test_others_with_all_tools(tmp_path: Path) -> None:
+    made = scene(tmp_path, prepare=writes("config.toml", 'policy.peers = "full"\n'))
+    assert {hole.check for hole in found(made)} >= {"wide peers"}
+
+
 def test_a_workspace_that_holds_the_home(tmp_path: Path) -> None:
     holes = found(scene(tmp_path, f'[agent]\nworkspace = "{tmp_path}"\n'))
     assert any(hole.check == "workspace place" and "Limpet's own files" in hole.text for hole in holes)
@@ -267,7 +271,7 @@ def test_recorded_requests(tmp_path: Path) -> None:
 
 def test_there_are_enough_and_each_is_tried() -> None:
     tried = {name for name, _ in (*FILES, *SETTINGS, *OTHERS)} | {
-        "files of others", "profile", "budget", "kept secrets", "grants", "audit chain", "recorded requests",
+        "files of others", "profile", "wide peers", "budget", "kept secrets", "grants", "audit chain", "recorded requests",
     }  # fmt: skip
     assert len(CHECKS) >= 25
     assert {name_of(check) for check in CHECKS} == tried
