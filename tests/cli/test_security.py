@@ -271,7 +271,8 @@ def test_recorded_requests(tmp_path: Path) -> None:
 
 def test_there_are_enough_and_each_is_tried() -> None:
     tried = {name for name, _ in (*FILES, *SETTINGS, *OTHERS)} | {
-        "files of others", "profile", "wide peers", "budget", "kept secrets", "grants", "audit chain", "recorded requests",
+        "files of others", "profile", "wide peers", "budget", "kept secrets", "grants", "audit chain",
+        "recorded requests",
     }  # fmt: skip
     assert len(CHECKS) >= 25
     assert {name_of(check) for check in CHECKS} == tried
