@@ -174,25 +174,27 @@ class Household:
             await self._end_outdated()
 
     async def _find(self, agent: str) -> _Agent:
-        if agent not in self._agents:
-            wiring.prepare(settings_of(self.settings, agent), self.home, emit=self.watch.emit)
+        while agent not in self._agents:
+            loaded = self.loaded
+            wiring.prepare(settings_of(loaded.settings, agent), self.home, emit=self.watch.emit)
             async with AsyncExitStack() as stack:
                 entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False, stays=True)
-                services = await wiring.open_agent(
-                    stack, self.loaded, home=self.home, entrance=entrance, state=self.state
-                )
-                if agent in self._agents:  # somebody else was faster; ours ends with the stack
-                    return self._agents[agent]
-                self._agents[agent] = _Agent(stack.pop_all(), services)
+                services = await wiring.open_agent(stack, loaded, home=self.home, entrance=entrance, state=self.state)
+                # Meanwhile somebody else may have been faster, or the settings changed: then ours ends with the stack.
+                if agent not in self._agents and loaded is self.loaded:
+                    self._agents[agent] = _Agent(stack.pop_all(), services)
         return self._agents[agent]
 
     async def refresh(self) -> bool:
         seen = self._fingerprint()
         if seen == self._seen:
             return False
-        self._seen = seen
-        loaded = load_settings(self.home.config, os.environ)
-        _check(loaded.settings)
+        try:
+            loaded = load_settings(self.home.config, os.environ)
+            _check(loaded.settings)
+        except ConfigError:
+            self._seen = seen  # told once; what else goes wrong is tried again
+            raise
         self.loaded = loaded
         for one in self._agents.values():
             one.old = True
@@ -200,6 +202,7 @@ class Household:
         self._agents.clear()
         await self._end_outdated()
         await self.forget_owners()
+        self._seen = seen
         log.info("the settings or the owner's accounts have changed, and are used from now on")
         return True
 
@@ -208,7 +211,7 @@ class Household:
         try:
             found = os.stat(self.home.config)
             file = (found.st_mtime_ns, found.st_size, found.st_ino)
-        except FileNotFoundError:
+        except OSError:
             file = (0, 0, 0)
         owners = sorted(_who(one) for one in self.state.store.read(peers.owners) if one.by != peers.CONFIGURED)
         return repr((file, owners))
@@ -220,8 +223,9 @@ class Household:
         await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
 
     async def _end_outdated(self) -> None:
-        for one in [one for one in self._outdated if not one.users]:
-            self._outdated.remove(one)
+        ended = [one for one in self._outdated if not one.users]
+        self._outdated = [one for one in self._outdated if one.users]
+        for one in ended:
             await one.stack.aclose()
 
     async def close(self) -> None:

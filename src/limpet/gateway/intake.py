@@ -80,13 +80,14 @@ class Intake:
         now, address = self._ground.clock.now(), arrival.address
 
         def work(connection: Connection) -> None:
-            code = peers.ask(connection, address, arrival.sender, name=arrival.sender_name[:80], now=now)
+            code = peers.ask(connection, address, arrival.sender, name=_called(arrival), now=now)
             if code:
                 part = Part(address, PAIRING.format(code=code), f"pairing:{code}", "notice")
                 outbox.queue(connection, part, session="", turn="", now=now)
 
-        await self._ground.store.write(work)
-        self._ground.nudges.send()
+        if self._ground.store.read(lambda connection: peers.may_ask(connection, address, arrival.sender, now=now)):
+            await self._ground.store.write(work)
+            self._ground.nudges.send()
 
     async def _is_paced(self, link: Link, arrival: Arrival) -> bool:
         most = link.settings.per_minute
@@ -106,7 +107,7 @@ class Intake:
                 account=address.account,
                 id=arrival.sender,
                 role="owner",
-                name=arrival.sender_name[:80],
+                name=_called(arrival),
                 approved=now,
                 by=CONFIGURED,
                 chat=address.chat,
@@ -166,7 +167,7 @@ class Intake:
                 self._lanes.sweep()
             command = find_command(row.inbound.text)
             if command is None and key in self._lanes.running and self._mode(services, key) == "interrupt":
-                await asking.stop(services, key)
+                await asking.stop(services, key, waits=row.id)
         except LimpetError as error:
             await self._notices.say(row.inbound.address, error.present())
 
@@ -188,9 +189,14 @@ def _inbound(arrival: Arrival, trust: Trust, told: Enclosed) -> Inbound:
         trust=trust,
         images=told.images,
         message=arrival.message,
-        name=arrival.sender_name[:80],
-        group=(arrival.chat_name or arrival.address.chat)[:80] if arrival.in_group else "",
+        name=_called(arrival),
+        group=" ".join(arrival.chat_name.split())[:80] or arrival.address.chat[:80] if arrival.in_group else "",
     )
+
+
+def _called(arrival: Arrival) -> str:
+    """What the sender is called, in one line."""
+    return " ".join(arrival.sender_name.split())[:80]
 
 
 def _worded(arrival: Arrival) -> str:

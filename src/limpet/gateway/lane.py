@@ -71,6 +71,11 @@ class Lanes:
         """The keys whose lanes work or wait for their turn."""
         return tuple(key for key, lane in self._lanes.items() if lane.task is not None)
 
+    @property
+    def known(self) -> int:
+        """How many lanes there are, those included that rest."""
+        return len(self._lanes)
+
     def take_untidy(self) -> set[str]:
         """The keys that were worked on since this was asked last."""
         found, self._untidy = self._untidy, set()
@@ -107,7 +112,9 @@ class Lanes:
         owner, now = self._ground.owner, self._ground.clock.now()
         if turn.state == "waiting":
             return bool(turn.stop_requested) or approvals.is_ready(connection, turn.id, now=now)
-        return not turn.owner or (turn.owner != owner.name and not owner.alive(turn.owner))
+        if turn.owner == owner.name:  # ours, and yet nobody works on it: the disk was full, say
+            return turn.session not in owner.held
+        return not turn.owner or not owner.alive(turn.owner)
 
     def _stirs(self, connection: Connection, key: str) -> bool:
         """Whether there is more to do under a key, after something was done."""
@@ -133,6 +140,8 @@ class Lanes:
             lane.task = None
             if not lane.rested:
                 self._lanes.pop(lane.key, None)
+            if lane.poked:  # while it gave back its slot
+                self.poke(lane.key)
 
     async def _work(self, lane: Lane) -> None:
         """Do all there is to do under the key of a lane now."""
@@ -188,11 +197,14 @@ class Lanes:
     def _rest(self, lane: Lane, pause: float) -> None:
         """Leave a lane alone for a while, unless something new comes."""
         lane.rested = self._ground.clock.monotonic() + pause
-        self._ground.tasks.start(self._look_again(pause), f"rest of {lane.key}")
+        self._ground.tasks.start(self._look_again(lane, pause), f"rest of {lane.key}")
 
-    async def _look_again(self, pause: float) -> None:
+    async def _look_again(self, lane: Lane, pause: float) -> None:
+        """After a rest: go on, or forget a lane that has nothing to do any more."""
         await asyncio.sleep(pause)
         self.sweep()
+        if lane.task is None and lane.rested <= self._ground.clock.monotonic():
+            self._lanes.pop(lane.key, None)
 
     async def _park(self, key: str) -> None:
         """The process ends in good order: whoever goes on with the turn does not count this as a crash."""
