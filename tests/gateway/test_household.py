@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -13,15 +13,17 @@ from msgspec import structs
 from limpet.errors import ConfigError
 from limpet.gateway.access import Pace
 from limpet.store import inbox, outbox, peers
-from limpet.testing.channel import FakeChannel
+from limpet.testing.channel import FakeChannel, Ways
 from limpet.testing.clock import FakeClock
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
+from limpet.testing.platform import Sent
 from limpet.types.channel import Arrival, Traits
 from limpet.types.envelope import Address
-from tests.gateway.house import OWNER, echo, house, told
+from tests.gateway.house import OWNER, echo, house, messages, told
 
 PLAIN = Traits(buttons=True)
+GROUP = Ways(in_group=True, mentioned=True, chat_name="Family")
 
 
 @pytest.fixture
@@ -228,12 +230,12 @@ def test_a_flood_of_strangers_costs_no_writes_beyond_the_codes(home: Path) -> No
 
 
 def test_names_of_strangers_stay_in_their_line(home: Path) -> None:
-    from limpet.testing.channel import Ways
-
     async def main() -> str:
         fake = FakeChannel(traits=PLAIN)
         async with house(home, fake, settings=structs.replace(OWNER, owners=())) as here:
-            await fake.say("hi", sender="bob", ways=Ways(sender_name="Bob\nAAAAAAAA  fake:main:ann (Ann)\n" + "x" * 500))
+            await fake.say(
+                "hi", sender="bob", ways=Ways(sender_name="Bob\nAAAAAAAA  fake:main:ann (Ann)\n" + "x" * 500)
+            )
             await told(fake, 1, "bob")
             (code,) = here.agents.state.store.read(lambda rows: peers.codes(rows, now=0))
             return code.name
@@ -258,22 +260,59 @@ def test_a_channel_that_cannot_be_made_is_told_and_the_others_work(home: Path) -
     assert asyncio.run(main()) == ("echo: hello",)
 
 
-def test_the_word_for_a_peers_turn_is_given_in_the_owners_own_chat(home: Path) -> None:
-    def script(seen: Seen) -> Reply:
-        last = str(seen.body["messages"][-1]) if isinstance(seen.body, dict) else ""
-        if "to ann" in last:
-            return Reply(calls=(Call("message", '{"text": "from bob", "to": "owner"}'),))
-        return echo(seen) if "'role': 'user'" in last else Reply(text=("done",))
+def asks_to_send(arguments: str) -> Callable[[Seen], Reply]:
+    """Sends when asked to, else echoes."""
 
-    async def main() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def script(seen: Seen) -> Reply:
+        last = str(messages(seen.body)[-1])
+        if "'role': 'tool'" in last:
+            return Reply(text=("done",))
+        return Reply(calls=(Call("message", arguments),)) if "send it" in last else echo(seen)
+
+    return script
+
+
+def test_what_a_peer_has_sent_elsewhere_needs_the_owners_word_in_the_owners_own_chat(home: Path) -> None:
+    script = asks_to_send('{"text": "from bob", "to": "Family"}')
+
+    async def main() -> tuple[str, ...]:
         fake = FakeChannel(traits=PLAIN)
-        async with house(home, fake, script=script, settings=structs.replace(OWNER, allow=("bob",))) as here:
+        async with house(home, fake, script=script, settings=structs.replace(OWNER, allow=("bob",))):
             await fake.say("hi")
             await told(fake, 1)
-            await fake.say("say it to ann", sender="bob")
-            await fake.until(lambda: len(fake.answers("ann")) > 1 or bool(fake.answers("bob")))
-            await asyncio.sleep(0.2)
-            assert here
-            return fake.answers("ann"), fake.answers("bob")
+            await fake.say("hi all", chat="g1", ways=GROUP)
+            await told(fake, 1, "g1")
+            await fake.say("send it", sender="bob")
+            await told(fake, 2)
+            asked = next(one.piece for one in fake.platform.of(Sent) if one.piece.choices)
+            await fake.say(asked.choices[0].says, sender="bob", ways=Ways(pressed=True))
+            assert await told(fake, 1, "bob") == ("Only the owner may decide this.",)
+            assert fake.answers("g1") == ("echo: hi all",)
+            await fake.say(asked.choices[0].says, ways=Ways(pressed=True))
+            assert (await told(fake, 3))[-1].startswith("Approved: message")
+            await told(fake, 2, "bob")
+            return await told(fake, 2, "g1")
 
-    print(asyncio.run(main()))
+    assert asyncio.run(main()) == ("echo: hi all", "from bob")
+
+
+def test_a_peer_may_have_something_told_to_the_owner_but_gets_no_files(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        arguments = '{"text": "hello", "to": "owner"}' if "tell" in str(seen.body) else '{"files": ["AGENTS.md"]}'
+        return asks_to_send(arguments)(seen)
+
+    async def main() -> tuple[int, tuple[str, ...]]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script, settings=structs.replace(OWNER, allow=("bob", "cat"))):
+            await fake.say("hi")
+            await told(fake, 1)
+            await fake.say("send it: tell", sender="cat")
+            await told(fake, 1, "cat")
+            await fake.say("send it", sender="bob")
+            await told(fake, 3)
+            return sum(len(one.piece.attachments) for one in fake.platform.of(Sent)), fake.answers("ann")
+
+    files, said = asyncio.run(main())
+    assert files == 0
+    assert said[1] == "hello"
+    assert "I need your word" in said[2]

@@ -7,6 +7,7 @@ lane can end at any moment, and any process may go on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from limpet.assistant import asking
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.assistant.tidying import tidy
-from limpet.errors import LimpetError
+from limpet.errors import LimpetError, StoreError
 from limpet.gateway.ground import Ground
 from limpet.gateway.home import Notices
 from limpet.gateway.live import Lives
@@ -32,6 +33,7 @@ KEPT = 64
 """Idle conversations whose log stays in memory."""
 RESTS = (5.0, 30.0, 120.0, 600.0)
 """Seconds a lane rests after each failure that is not its turn's own (no model, disk full)."""
+KEPT_WAITING = "Your message is kept; I try again later."
 HELD = 1.0
 """Seconds until a lane looks again at what another process is doing."""
 BACKGROUND = ("cron", "hook", "subagent")
@@ -166,6 +168,12 @@ class Lanes:
         except LimpetError as error:
             await self._failed(lane, error)
             return
+        except Exception as error:  # a fault of ours: logged, told, tried again later
+            log.exception("lane %s", key)
+            await self._failed(
+                lane, LimpetError(f"Something of mine is broken ({type(error).__name__}); the log says more.")
+            )
+            return
         lane.rests, lane.rested = 0, 0.0
         if not worked:
             self._rest(lane, HELD)  # another process works on it, or the owner has not decided
@@ -190,9 +198,10 @@ class Lanes:
         log.warning("lane %s: %s", lane.key, error)
         pause = RESTS[min(lane.rests, len(RESTS) - 1)]
         self._rest(lane, pause)
-        if lane.rests == 0:
-            await self._notices.tell_waiting(lane.key, f"{error.present()}\nYour message is kept; I try again later.")
         lane.rests += 1
+        if lane.rests == 1:
+            with contextlib.suppress(StoreError):  # a disk so full that not even this can be stored
+                await self._notices.tell_waiting(lane.key, f"{error.present()}\n{KEPT_WAITING}")
 
     def _rest(self, lane: Lane, pause: float) -> None:
         """Leave a lane alone for a while, unless something new comes."""
