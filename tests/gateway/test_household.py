@@ -316,3 +316,19 @@ def test_a_peer_may_have_something_told_to_the_owner_but_gets_no_files(home: Pat
     assert files == 0
     assert said[1] == "hello"
     assert "I need your word" in said[2]
+
+
+def test_a_command_is_answered_once_also_when_everybody_looks_at_the_inbox(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake) as here:
+            for number in range(5):
+                await fake.say("/whoami")
+                for _ in range(20):
+                    here.gateway.lanes.poke("agent:main:main")
+                    await asyncio.sleep(0)
+                await told(fake, number + 1)
+            await fake.until(lambda: not here.gateway.lanes.running)
+            return fake.answers("ann")
+
+    assert len(asyncio.run(main())) == 5

@@ -134,7 +134,9 @@ class Intake:
         row, new = await receive(conversation, _inbound(arrival, trust, told))
         if not new:
             return
-        self._lanes.poke(key, after=self._pause(link, arrival))
+        command = find_command(row.inbound.text)
+        if command is None or command.needs_lease:
+            self._lanes.poke(key, after=self._pause(link, arrival))
         self._ground.tasks.start(self._arrived(conversation, row), f"arrival under {key}")
 
     def _pause(self, link: Link, arrival: Arrival) -> float:

@@ -30,6 +30,11 @@ class Guard:
         self._clock = clock
         self._failures: dict[str, list[float]] = {}
 
+    @property
+    def remembered(self) -> int:
+        """Addresses that have failed of late."""
+        return len(self._failures)
+
     def is_locked(self, peer: str) -> bool:
         """Whether an address has shown too many wrong tokens of late."""
         now = self._clock.monotonic()
