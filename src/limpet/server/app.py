@@ -73,7 +73,7 @@ class Server:
             sockets = await _bound(host, port)  # uvicorn ends the whole process when it cannot
         except OSError as error:
             raise UserError(
-                f"The server cannot listen on {host} port {port}: {error.strerror or error}.",
+                f"The server cannot listen on {host} port {port}: {_reason(error)}.",
                 hint="Set gateway.host and gateway.port to others, or gateway.port to 0 for no server.",
             ) from None
         task = asyncio.create_task(server.serve(sockets))
@@ -166,6 +166,12 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
             one.close()
         raise
     return sockets
+
+
+def _reason(error: OSError) -> str:
+    """Without the address, which asyncio puts into it."""
+    said = error.strerror or str(error)
+    return said.partition(" (while")[0]
 
 
 def _headers(connection: HTTPConnection) -> dict[str, str]:
