@@ -38,6 +38,8 @@ from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
 
+LISTENING = 2.0
+"""Seconds that the gateway waits for its server, so that it is there when the gateway says that it is ready."""
 
 Opener = Callable[["Household", Home], Opening]
 
@@ -93,12 +95,14 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
             log.error("%s", error.present())
             gateway.note_fault(SERVER, str(error))
 
-    task = asyncio.create_task(serve())
+    tasks = asyncio.create_task(serve()), asyncio.create_task(server.listening.wait())
     try:
+        await asyncio.wait(tasks, timeout=LISTENING, return_when=asyncio.FIRST_COMPLETED)
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _check(settings: schema.Settings) -> None:

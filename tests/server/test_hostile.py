@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from limpet.cli.group import Invocation
 from limpet.errors import UserError
 from limpet.gateway.status import read_snapshot
+from limpet.household import open_gateway
 from limpet.server.app import Server
 from limpet.server.guard import FORGET, Guard
 from limpet.server.house import House
@@ -115,3 +117,18 @@ def test_the_status_file_of_a_dead_gateway_is_no_gateway(tmp_path: Path) -> None
     assert read_snapshot(str(path)) is None
     path.write_bytes(b'{"owner": 1')
     assert read_snapshot(str(path)) is None
+
+
+def test_it_listens_once_the_gateway_is_opened(home: Path) -> None:
+    async def main() -> int:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = int(free.getsockname()[1])
+        home.mkdir()
+        (home / "config.toml").write_text(f"gateway.port = {port}\n")
+        async with open_gateway(Invocation(config=str(home / "config.toml"))):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.close()
+            await writer.wait_closed()
+        return port
+
+    assert asyncio.run(main())

@@ -42,6 +42,7 @@ class Server:
         self._house = house
         self._guard = guard
         self._blob = blob
+        self.listening = asyncio.Event()
         self.app = Starlette(
             routes=[
                 Route("/healthz", self._healthz),
@@ -76,6 +77,7 @@ class Server:
                 f"The server cannot listen on {host} port {port}: {_reason(error)}.",
                 hint="Set gateway.host and gateway.port to others, or gateway.port to 0 for no server.",
             ) from None
+        self.listening.set()  # who connects before uvicorn is there waits in the queue of the socket
         task = asyncio.create_task(server.serve(sockets))
         try:
             await asyncio.shield(task)
