@@ -7,7 +7,7 @@ import logging
 from limpet.assistant import asking
 from limpet.assistant.commands import find as find_command
 from limpet.assistant.conversation import Conversation
-from limpet.assistant.receiving import arrived, receive
+from limpet.assistant.receiving import arrived, receive, taken
 from limpet.assistant.services import Services
 from limpet.errors import ConfigError, InputError, LimpetError
 from limpet.gateway import binding
@@ -127,7 +127,7 @@ class Intake:
             scope=settings.scope,
             links=settings.links,
         )
-        if arrival.replaces and await self._reworded(key, arrival):
+        if arrival.replaces and await self._reworded(services, key, arrival):
             return
         told = await enclosed(arrival.files, services, session=key)
         conversation = Conversation(services, key)
@@ -144,14 +144,14 @@ class Intake:
         full = len(arrival.text) >= link.channel.traits.limit * NEARLY_FULL
         return TOGETHER if arrival.album or full else 0.0
 
-    async def _reworded(self, key: str, arrival: Arrival) -> bool:
+    async def _reworded(self, services: Services, key: str, arrival: Arrival) -> bool:
         """An edited message replaces the one that still waits. One that was answered long ago changes nothing."""
         address = arrival.address
 
         def work(connection: Connection) -> bool:
             waits = inbox.of_message(connection, key, arrival.replaces)
             if waits is not None:
-                inbox.reword(connection, waits, _worded(arrival))
+                inbox.reword(connection, waits, taken(services, _worded(arrival), trust=waits.inbound.trust))
                 return True
             live = sessions.live(connection, key)
             return live is None or turns.live(connection, live.id) is None
