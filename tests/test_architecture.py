@@ -37,6 +37,9 @@ BROAD_EXCEPTS: set[str] = {
     "cli/doctor.py:run_check",
     "cli/group.py:execute",  # process main: logged, told in one sentence
     "gateway/delivery.py:Delivery._attempt",  # the adapter of a channel: may have arrived, logged
+    "gateway/gateway.py:Gateway._open",  # the adapter of a channel: logged, told by `limpet status`
+    "gateway/gateway.py:Gateway._see_to_it",  # the heart of the gateway: logged, goes on
+    "gateway/lane.py:Lanes._work",  # one turn: logged, told, tried again later
     "gateway/supervisor.py:Link.run",  # the adapter of a channel: logged, told, tried again
     "llm/embedded_child.py:main",  # process main: told to the parent
     "cli/mcp_login.py:login",  # the SDK: becomes a UserError

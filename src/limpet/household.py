@@ -40,6 +40,8 @@ from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
 
+LISTENING = 2.0
+"""Seconds that the gateway waits for its server, so that it is there when the gateway says that it is ready."""
 
 Opener = Callable[["Household", Home], Opening]
 
@@ -96,12 +98,14 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
             log.error("%s", error.present())
             gateway.note_fault(SERVER, str(error))
 
-    task = asyncio.create_task(serve())
+    tasks = asyncio.create_task(serve()), asyncio.create_task(server.listening.wait())
     try:
+        await asyncio.wait(tasks, timeout=LISTENING, return_when=asyncio.FIRST_COMPLETED)
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class OwnerAsker:
@@ -169,17 +173,16 @@ class Household:
             await self._end_outdated()
 
     async def _find(self, agent: str) -> _Agent:
-        if agent not in self._agents:
-            wiring.prepare(settings_of(self.settings, agent), self.home, emit=self.watch.emit)
+        while agent not in self._agents:
+            loaded = self.loaded
+            wiring.prepare(settings_of(loaded.settings, agent), self.home, emit=self.watch.emit)
             async with AsyncExitStack() as stack:
                 entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False, stays=True)
-                services = await wiring.open_agent(
-                    stack, self.loaded, home=self.home, entrance=entrance, state=self.state
-                )
-                if agent in self._agents:  # somebody else was faster; ours ends with the stack
-                    return self._agents[agent]
-                rules = structs.replace(services.rules, restart=self.restarting.set)
-                self._agents[agent] = _Agent(stack.pop_all(), replace(services, rules=rules))
+                services = await wiring.open_agent(stack, loaded, home=self.home, entrance=entrance, state=self.state)
+                # Meanwhile somebody else may have been faster, or the settings changed: then ours ends with the stack.
+                if agent not in self._agents and loaded is self.loaded:
+                    rules = structs.replace(services.rules, restart=self.restarting.set)
+                    self._agents[agent] = _Agent(stack.pop_all(), replace(services, rules=rules))
         return self._agents[agent]
 
     def check(self, settings: schema.Settings) -> None:
@@ -195,9 +198,12 @@ class Household:
         seen = self._fingerprint()
         if seen == self._seen:
             return False
-        self._seen = seen
-        loaded = load_settings(self.home.config, os.environ)
-        self.check(loaded.settings)
+        try:
+            loaded = load_settings(self.home.config, os.environ)
+            self.check(loaded.settings)
+        except ConfigError:
+            self._seen = seen  # told once; what else goes wrong is tried again
+            raise
         self.loaded = loaded
         for one in self._agents.values():
             one.old = True
@@ -205,6 +211,7 @@ class Household:
         self._agents.clear()
         await self._end_outdated()
         await self.forget_owners()
+        self._seen = seen
         log.info("the settings or the owner's accounts have changed, and are used from now on")
         return True
 
@@ -213,7 +220,7 @@ class Household:
         try:
             found = os.stat(self.home.config)
             file = (found.st_mtime_ns, found.st_size, found.st_ino)
-        except FileNotFoundError:
+        except OSError:
             file = (0, 0, 0)
         owners = sorted(_who(one) for one in self.state.store.read(peers.owners) if one.by != peers.CONFIGURED)
         return repr((file, owners))
@@ -225,8 +232,9 @@ class Household:
         await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
 
     async def _end_outdated(self) -> None:
-        for one in [one for one in self._outdated if not one.users]:
-            self._outdated.remove(one)
+        ended = [one for one in self._outdated if not one.users]
+        self._outdated = [one for one in self._outdated if one.users]
+        for one in ended:
             await one.stack.aclose()
 
     async def close(self) -> None:

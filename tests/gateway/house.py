@@ -27,11 +27,15 @@ class FakeDoors:
 
     channels: Sequence[FakeChannel]
     settings: ChannelSettings
+    broken: tuple[tuple[str, str], ...] = ()
 
     def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
-        return {(one.name, one.account): self.settings for one in self.channels}
+        names = (*self.broken, *((one.name, one.account) for one in self.channels))
+        return dict.fromkeys(names, self.settings)
 
     def open(self, kind: str, account: str) -> Channel:
+        if (kind, account) in self.broken:
+            raise ValueError("this adapter is broken")
         return next(one for one in self.channels if (one.name, one.account) == (kind, account))
 
 
@@ -63,6 +67,7 @@ async def house(
     script: Script | None = None,
     settings: ChannelSettings = OWNER,
     config: str = "",
+    broken: tuple[str, str] | None = None,
 ) -> AsyncGenerator[House]:
     """A running gateway; it is drained at the end of the block."""
     async with FakeOpenAI(script if script is not None else echo) as model:
@@ -75,7 +80,7 @@ async def house(
 
         def doors(agents: Household, _: object) -> FakeDoors:
             made.append(agents)
-            return FakeDoors(channels, settings)
+            return FakeDoors(channels, settings, (broken,) if broken else ())
 
         async with open_gateway(Invocation(config=str(home / "config.toml")), doors) as gateway:
             stop = asyncio.Event()
@@ -96,3 +101,9 @@ def echo(seen: Seen) -> Reply:
         one for one in re.sub(r"<runtime>.*?</runtime>", "\n", text, flags=re.DOTALL).splitlines() if one.strip()
     ]
     return Reply(text=(f"echo: {said}",))
+
+
+async def told(fake: FakeChannel, count: int, chat: str = "ann") -> tuple[str, ...]:
+    """The answers in a chat once there are as many."""
+    await fake.until(lambda: len(fake.answers(chat)) >= count, within=30)
+    return fake.answers(chat)

@@ -15,16 +15,10 @@ from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.testing.platform import Sent
 from limpet.types.channel import Traits
-from tests.gateway.house import OWNER, House, echo, house
+from tests.gateway.house import OWNER, House, echo, house, told
 
 PLAIN = Traits(buttons=True)
 GROUP = Ways(in_group=True, mentioned=True, chat_name="Family")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LIMPET_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
 
 
 def slowly(seconds: float) -> Callable[[Seen], Reply]:
@@ -33,12 +27,6 @@ def slowly(seconds: float) -> Callable[[Seen], Reply]:
 
 
 def texts(fake: FakeChannel, chat: str = "ann") -> tuple[str, ...]:
-    return fake.answers(chat)
-
-
-async def told(fake: FakeChannel, count: int, chat: str = "ann") -> tuple[str, ...]:
-    """The answers in a chat once there are as many."""
-    await fake.until(lambda: len(fake.answers(chat)) >= count, within=30)
     return fake.answers(chat)
 
 

@@ -24,12 +24,6 @@ from tests.gateway.house import echo
 Frame = dict[str, object]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("LIMPET_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
 class Here:
     """A served gateway."""
 

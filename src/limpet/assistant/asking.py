@@ -8,7 +8,7 @@ from limpet.assistant import approvals
 from limpet.assistant.services import Services
 from limpet.errors import InputError, TurnStopped
 from limpet.store import approvals as rows
-from limpet.store import turns
+from limpet.store import inbox, turns
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval, Reply
 from limpet.types.event import Notice
@@ -54,11 +54,16 @@ def how_to_decide(approval: Approval) -> str:
     return HOW.format(id=name, plan=wanted.plan, reason=wanted.reason, here=here)
 
 
-async def stop(services: Services, key: str) -> bool:
-    """Ask what runs or waits under `key` to stop, and settle what waits for a word as denied; whether there is one."""
+async def stop(services: Services, key: str, *, waits: int = 0) -> bool:
+    """Ask what runs or waits under `key` to stop, and settle what waits for a word as denied; whether there is one.
+
+    With `waits` only for the sake of that inbox row: nothing happens once the turn has taken it.
+    """
     now = services.clock.now()
 
     def work(connection: Connection) -> bool:
+        if waits and ((row := inbox.find(connection, waits)) is None or row.state != "queued"):
+            return False
         rows.deny_under(connection, key, by="stop", now=now)
         return turns.request_stop(connection, key)
 

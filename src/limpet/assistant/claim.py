@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct
 
@@ -73,7 +73,7 @@ async def claim(
         lease = taken[-1]
         if entries.last_seq(connection, lease.session) != known.last_seq:
             raise StaleLogError("The log has grown.")
-        return _begin(connection, writer(lease, name), before, now=now)
+        return _begin(connection, writer(lease, name), before, now=now, answering=services.owner.answering)
 
     try:
         found = await services.store.write(work)
@@ -86,8 +86,18 @@ async def claim(
     return found
 
 
-def _begin(connection: Connection, writer: TurnWriter, told: tuple[Sequence[Payload], Trust], *, now: int) -> Claim:
-    """Resume the turn that a dead process left, or begin with what waits in the inbox."""
+def _begin(
+    connection: Connection,
+    writer: TurnWriter,
+    told: tuple[Sequence[Payload], Trust],
+    *,
+    now: int,
+    answering: Collection[int],
+) -> Claim:
+    """Resume the turn that a dead process left, or begin with what waits in the inbox.
+
+    Nothing is done while the next in line is one of `answering`: a command that another task runs right now.
+    """
     lease, (before, trust) = writer.lease, told
     found = turns.live(connection, lease.session)
     if found is not None and is_waiting(connection, found, now=now):
@@ -98,6 +108,9 @@ def _begin(connection: Connection, writer: TurnWriter, told: tuple[Sequence[Payl
         commits.resume(connection, resumed, before, now=now, trust=trust)
         return Claim(lease, found=found)
     rows = inbox.queued(connection, writer.key)
+    if rows and rows[0].id in answering:
+        sessions.release(connection, lease)
+        return Claim(lease, idle=True)
     if rows and commands.find(rows[0].inbound.text):
         return Claim(lease, row=rows[0])
     made = commits.begin(connection, writer, before, now=now, trust=trust)

@@ -6,6 +6,9 @@ answered at once; those that write to the session wait for their place in the in
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from msgspec import structs
 
 from limpet.assistant import commands_aims as aims
@@ -22,6 +25,7 @@ from limpet.assistant import commands_undo as undo
 from limpet.assistant.orders import Command, Order, Talk, parse
 from limpet.errors import LimpetError
 from limpet.store import inbox, outbox, sessions
+from limpet.store.owner import Owner
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.types.envelope import Beside, InboxRow, Part
@@ -38,30 +42,50 @@ def find(text: str) -> Command | None:
 
 
 async def answer(conversation: Talk, row: InboxRow, command: Command) -> None:
-    """Run a command that needs no lease; its reply and the end of its event are one commit."""
-    reply = await _reply(command, Order(conversation, row, _arguments(row)))
-    await conversation.services.store.write(
-        lambda connection: _settle(
-            connection, row, reply=reply or "", session="", now=conversation.services.clock.now()
+    """Run a command that needs no lease; its reply and the end of its event are one commit.
+
+    Whoever looks at the inbox meanwhile leaves it alone; nothing is done when somebody was faster.
+    """
+    services = conversation.services
+    with _answering(services.owner, row.id) as ours:
+        found = services.store.read(lambda connection: inbox.find(connection, row.id))
+        if not ours or found is None or found.state != "queued":
+            return
+        reply = await _reply(command, Order(conversation, row, _arguments(row)))
+        await services.store.write(
+            lambda connection: _settle(connection, row, reply=reply or "", session="", now=services.clock.now())
         )
-    )
+
+
+@contextmanager
+def _answering(owner: Owner, row: int) -> Generator[bool]:
+    """Whether it is ours to run the command in `row`."""
+    ours = row not in owner.answering
+    owner.answering.add(row)
+    try:
+        yield ours
+    finally:
+        if ours:
+            owner.answering.discard(row)
 
 
 async def run_queued(conversation: Talk, row: InboxRow, lease: Lease) -> None:
     """Run the command that is next in the inbox, under the lease, which is given back."""
     command = find(row.inbound.text) or _UNKNOWN
     services = conversation.services
-    try:
-        reply = await _reply(command, Order(conversation, row, _arguments(row), lease))
-    except LimpetError as error:
-        reply = error.present()
-    if reply is not None:
+    with _answering(services.owner, row.id) as ours:
+        try:
+            reply = await _reply(command, Order(conversation, row, _arguments(row), lease)) if ours else ""
+        except LimpetError as error:
+            reply = error.present()
+        if reply is not None:
 
-        def work(connection: Connection) -> None:
-            _settle(connection, row, reply=reply, session=lease.session, now=services.clock.now())
-            sessions.release(connection, lease)
+            def work(connection: Connection) -> None:
+                if ours:
+                    _settle(connection, row, reply=reply, session=lease.session, now=services.clock.now())
+                sessions.release(connection, lease)
 
-        await services.store.write(work)
+            await services.store.write(work)
     services.nudges.send()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from limpet.assistant import approvals, asking
 from limpet.assistant.orders import Order
 from limpet.errors import InputError
+from limpet.store import approvals as rows
 from limpet.types.approval import Approval, Reply
 
 NOTHING = "Nothing waits for your word here."
@@ -23,7 +24,7 @@ async def deny(order: Order) -> str:
 async def answer(order: Order) -> str:
     """The first word names the question where it is the id of one, else all of it is the answer."""
     first, _, rest = order.arguments.partition(" ")
-    named = any(one.id.startswith(first) for one in _open(order)) and bool(rest.strip())
+    named = any(one.id.startswith(first) for one in _open(order, first)) and bool(rest.strip())
     text = (rest if named else order.arguments).strip()
     return await _settle(order, first if named else "", Reply("answer", text))
 
@@ -33,7 +34,7 @@ async def _settle(order: Order, name: str, reply: Reply) -> str:
     inbound = order.row.inbound
     if inbound.trust != "owner":
         return "Only the owner may decide this."
-    waiting = _open(order)
+    waiting = _open(order, name)
     meant = [one for one in waiting if one.id.startswith(name)]
     if not waiting:
         return NOTHING
@@ -50,5 +51,11 @@ async def _settle(order: Order, name: str, reply: Reply) -> str:
 _SAID = {"once": "Approved", "always": "Approved from now on", "deny": "Denied", "answer": "Answered"}
 
 
-def _open(order: Order) -> list[Approval]:
-    return asking.open_under(order.conversation.services, order.conversation.key)
+def _open(order: Order, name: str) -> list[Approval]:
+    """What waits in this conversation; what `name` begins may also be of another one and have been asked here."""
+    services = order.conversation.services
+    found = asking.open_under(services, order.conversation.key)
+    if not name or any(one.id.startswith(name) for one in found):
+        return found
+    who, now = approvals.who_is(order.row.inbound), services.clock.now()
+    return [*found, *services.store.read(lambda connection: rows.open_for(connection, who, name, now=now))]

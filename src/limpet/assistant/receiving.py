@@ -10,9 +10,10 @@ from limpet.assistant.services import Services
 from limpet.errors import InputError
 from limpet.llm.tokens import estimate
 from limpet.llm.unicode import clean
+from limpet.prompt.runtime import disarmed
 from limpet.store import inbox, sessions
 from limpet.store.commits import Queueing
-from limpet.types.envelope import Inbound, InboxRow
+from limpet.types.envelope import Inbound, InboxRow, Trust
 from limpet.types.hook import MessageReceived
 
 SHORT = 1_000
@@ -35,9 +36,15 @@ async def receive(conversation: Talk, inbound: Inbound) -> tuple[InboxRow, bool]
             hint="Put it into a file in the workspace and say which.",
         )
     await _check_room(conversation, inbound.text)
-    inbound = structs.replace(inbound, text=services.redactor.redact(clean(inbound.text)))
+    inbound = structs.replace(inbound, text=taken(services, inbound.text, trust=inbound.trust))
     now = services.clock.now()
     return await services.store.write(lambda connection: inbox.receive(connection, key, inbound, now=now))
+
+
+def taken(services: Services, text: str, *, trust: Trust) -> str:
+    """The words of a message as they are stored: whole characters, no secrets, and from others no metadata of ours."""
+    said = services.redactor.redact(clean(text[:MESSAGE_LIMIT]))
+    return said if trust == "owner" else disarmed(said)
 
 
 async def _check_room(conversation: Talk, text: str) -> None:

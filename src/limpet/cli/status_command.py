@@ -76,7 +76,7 @@ def _lines(report: Report, now: int) -> list[tuple[str, str]]:
     for one in gateway.channels if gateway else ():
         rows.append((f"{one.channel}:{one.account}", _channel(one, now)))
     for kind, account, why in gateway.faults if gateway else ():
-        rows.append((f"{kind}:{account}", f"cannot be opened: {why}"))
+        rows.append((f"{kind}:{account}".rstrip(":"), f"cannot be opened: {why}"))
     early = f", the oldest from {ago(found.inbox_oldest, now)}" if found.inbox else ""
     late = f", the oldest from {ago(found.outbox_oldest, now)}" if found.outbox else ""
     dead = f"; {found.dead} did not arrive in the last week (`limpet outbox list`)" if found.dead else ""

@@ -58,17 +58,17 @@ def _in_group(settings: ChannelSettings, arrival: Arrival, *, trust: Trust) -> A
 class Pace:
     """How fast people write: at most so many messages of one person in a minute."""
 
-    MINUTE = 60_000
+    MINUTE = 60.0
     FORGET = 10_000
     """People after whom those are forgotten who have been silent for a minute."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._times: dict[tuple[str, str, str], list[int]] = {}
+        self._times: dict[tuple[str, str, str], list[float]] = {}
 
     def allows(self, arrival: Arrival, *, most: int) -> Literal["yes", "no", "first no"]:
         """`first no`: the first message of the minute that is too many, of which its sender is told."""
-        now = self._clock.now()
+        now = self._clock.monotonic()
         if len(self._times) > self.FORGET:
             self._times = {key: times for key, times in self._times.items() if times[-1] > now - self.MINUTE}
         address = arrival.address

@@ -7,6 +7,7 @@ have arrived is never blindly sent again; where the platform drops repetitions, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from msgspec import structs
 
 from limpet.channels.text.render import render
 from limpet.config.channels import DeliverySettings
-from limpet.errors import ChannelError, NotAcceptedError, NotReadyError, RefusedError, UnsureError
+from limpet.errors import ChannelError, NotAcceptedError, NotReadyError, RefusedError, StoreError, UnsureError
 from limpet.gateway.ground import Ground
 from limpet.gateway.live import Lives
 from limpet.gateway.pile import pile_up
@@ -36,6 +37,8 @@ RESERVE = 90
 MISSING = "[The message before this one may not have arrived.]"
 SEND = 120.0
 """Seconds for one send, whatever the adapter does; after that it may have arrived."""
+COMMIT_AGAIN = 5.0
+"""Seconds until an outcome that could not be stored is stored after all."""
 EMPTY = Body("", "")
 
 
@@ -159,7 +162,8 @@ class Delivery:
         except TimeoutError:
             return await self._failed(row, UnsureError(f"no answer for {SEND:.0f} s"))
         except asyncio.CancelledError:
-            await self._failed(row, UnsureError("interrupted while it was sent"))
+            with contextlib.suppress(StoreError):  # then the next process finds out by itself
+                await self._ground.store.write(_unsure(row, "interrupted while it was sent"))
             raise
         except Exception as error:  # a fault of the adapter: it may have sent it
             log.exception("delivery to %s", row.address.channel)
@@ -207,7 +211,16 @@ class Delivery:
             if preview is not None:
                 outbox.use_up(connection, preview.id)
 
-        await self._ground.store.write(work)
+        await self._commit(work)
+
+    async def _commit(self, work: Callable[[Connection], None]) -> None:
+        """Store an outcome, however often it takes: else the part would count as being sent for ever."""
+        while True:
+            try:
+                return await self._ground.store.write(work)
+            except StoreError as error:
+                log.error("what became of a message cannot be stored yet: %s", error)
+                await asyncio.sleep(COMMIT_AGAIN)
 
     async def _again(self, row: OutboxRow, error: ChannelError) -> None:
         """It did not arrive: once more later, unless it was tried often enough."""
@@ -220,15 +233,19 @@ class Delivery:
 
     async def _defer(self, row: OutboxRow, pause: float, error: ChannelError, *, counts: bool = True) -> None:
         due = self._ground.clock.now() + round(pause * 1000)
-        await self._ground.store.write(
+        await self._commit(
             lambda connection: outbox.defer(connection, row.id, due=due, error=str(error), counts=counts)
         )
 
     async def _settle(self, row: OutboxRow, state: OutboxState, *, error: str = "") -> None:
         if error:
             log.warning("outbox %d to %s is %s: %s", row.id, row.address.channel, state, error)
-        await self._ground.store.write(lambda connection: outbox.settle(connection, row.id, state=state, error=error))
+        await self._commit(lambda connection: outbox.settle(connection, row.id, state=state, error=error))
         self._ground.nudges.wake()
+
+
+def _unsure(row: OutboxRow, why: str) -> Callable[[Connection], None]:
+    return lambda connection: outbox.settle(connection, row.id, state="unknown", error=why)
 
 
 def rest_of(text: str, said: list[str]) -> str:

@@ -64,7 +64,7 @@ class Gateway:
         self._channels = channels
         self._status = status
         self._faults: dict[tuple[str, str], str] = {}
-        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._tasks: dict[tuple[str, str], tuple[asyncio.Task[None], ...]] = {}
         self._lives = Lives(ground, self.links)
         self._notices = Notices(ground)
         self.lanes = Lanes(ground, self._lives, self._notices, most=lambda: self._settings.turns)
@@ -115,15 +115,20 @@ class Gateway:
                 log.error("channel %s: %s", ":".join(name), error.present())
             self._faults[name] = str(error)
             return
+        except Exception as error:  # a fault of the adapter or its library: logged, told
+            log.exception("channel %s", ":".join(name))
+            self._faults[name] = f"{type(error).__name__}: {error}"
+            return
         self._faults.pop(name, None)
         link = Link(channel, settings, desk=self._intake, clock=self._ground.clock)
         self.links[name] = link
-        self._tasks[name] = self._ground.tasks.start(link.run(), f"channel {':'.join(name)}")
-        self._ground.tasks.start(self._offer(link), "menu")
+        start = self._ground.tasks.start
+        self._tasks[name] = start(link.run(), f"channel {':'.join(name)}"), start(self._offer(link), "menu")
 
     def _disconnect(self, name: tuple[str, str]) -> None:
         del self.links[name]
-        self._tasks.pop(name).cancel()
+        for task in self._tasks.pop(name):
+            task.cancel()
 
     async def _offer(self, link: Link) -> None:
         """Show the slash commands in the platform's menu, once it is connected."""
@@ -141,15 +146,19 @@ class Gateway:
         """
         swept = looked = float("-inf")
         while True:
-            self._delivery.sweep()
             now = self._ground.clock.monotonic()
-            if now - swept >= SWEEP:
-                swept = now
-                self.lanes.sweep()
-            if now - looked >= LOOK_AT_SETTINGS:
-                looked = now
-                await self._look_at_settings()
-                await self._notices.report()
+            try:
+                self._delivery.sweep()
+                if now - swept >= SWEEP:
+                    swept = now
+                    self.lanes.sweep()
+                if now - looked >= LOOK_AT_SETTINGS:
+                    looked = now
+                    await self._look_at_settings()
+                    await self._notices.report()
+            except Exception:  # a full disk, say: without this task nothing would be delivered any more
+                log.exception("looking for what there is to do")
+                await asyncio.sleep(SWEEP)
             await asyncio.sleep(AT_MOST_EVERY)
             await self._ground.nudges.wait(LOOK_AT_SETTINGS)
 
@@ -166,7 +175,10 @@ class Gateway:
 
     async def _tell_status(self) -> None:
         while True:
-            write_snapshot(self._status, self.snapshot())
+            try:
+                write_snapshot(self._status, self.snapshot())
+            except OSError as error:  # the disk is full: said by others
+                log.warning("the status file cannot be written: %s", error.strerror)
             await asyncio.sleep(STATUS_EVERY if all(map(_is_up, self.links.values())) else 1.0)
 
     def note_fault(self, name: tuple[str, str], fault: str) -> None:
@@ -202,7 +214,7 @@ class Gateway:
 
     async def _drain(self, beside: list[asyncio.Task[None]]) -> None:
         """Take nothing more, finish or park turns, deliver what is ready."""
-        receiving = list(self._tasks.values())
+        receiving = [task for tasks in self._tasks.values() for task in tasks]
         sweep, *others = beside
         for task in others:
             task.cancel()

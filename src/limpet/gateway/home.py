@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from limpet.assistant import asking
 from limpet.gateway.ground import Ground
-from limpet.store import inbox, outbox, peers
+from limpet.store import approvals, inbox, outbox, peers
+from limpet.store.peers import Peer
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval
 from limpet.types.envelope import Address, Beside, Choice, OutboxRow, Part
@@ -58,9 +59,12 @@ class Notices:
         def work(connection: Connection) -> bool:
             rows = inbox.of_turn(connection, approval.turn)
             own = [row.inbound.address for row in rows if row.inbound.trust == "owner"]
-            where = own[-1] if own else owner_home(connection)
+            home = None if own else _owner(connection)
+            where = own[-1] if own else _chat(home)
             if where is None or where.channel == TERMINAL:
                 return False
+            if home is not None:
+                approvals.entrust(connection, approval.id, owner=f"{home.channel}:{home.account}:{home.id}")
             text = f"**I need your word** for `{wanted.plan}`\n{wanted.reason}"
             if wanted.kind == "question":
                 text = f"{wanted.plan}\n{wanted.reason}"
@@ -98,8 +102,15 @@ class Notices:
 
 def owner_home(connection: Connection) -> Address | None:
     """The chat in which the owner spoke last with an agent alone."""
-    found = next((peer for peer in peers.owners(connection) if peer.chat), None)
-    return None if found is None else Address(channel=found.channel, account=found.account, chat=found.chat)
+    return _chat(_owner(connection))
+
+
+def _owner(connection: Connection) -> Peer | None:
+    return next((peer for peer in peers.owners(connection) if peer.chat), None)
+
+
+def _chat(peer: Peer | None) -> Address | None:
+    return None if peer is None else Address(channel=peer.channel, account=peer.account, chat=peer.chat)
 
 
 def _choices(approval: Approval) -> tuple[Choice, ...]:

@@ -7,7 +7,7 @@ import logging
 from limpet.assistant import asking
 from limpet.assistant.commands import find as find_command
 from limpet.assistant.conversation import Conversation
-from limpet.assistant.receiving import arrived, receive
+from limpet.assistant.receiving import arrived, receive, taken
 from limpet.assistant.services import Services
 from limpet.errors import ConfigError, InputError, LimpetError
 from limpet.gateway import binding
@@ -80,13 +80,14 @@ class Intake:
         now, address = self._ground.clock.now(), arrival.address
 
         def work(connection: Connection) -> None:
-            code = peers.ask(connection, address, arrival.sender, name=arrival.sender_name[:80], now=now)
+            code = peers.ask(connection, address, arrival.sender, name=_called(arrival), now=now)
             if code:
                 part = Part(address, PAIRING.format(code=code), f"pairing:{code}", "notice")
                 outbox.queue(connection, part, session="", turn="", now=now)
 
-        await self._ground.store.write(work)
-        self._ground.nudges.send()
+        if self._ground.store.read(lambda connection: peers.may_ask(connection, address, arrival.sender, now=now)):
+            await self._ground.store.write(work)
+            self._ground.nudges.send()
 
     async def _is_paced(self, link: Link, arrival: Arrival) -> bool:
         most = link.settings.per_minute
@@ -106,7 +107,7 @@ class Intake:
                 account=address.account,
                 id=arrival.sender,
                 role="owner",
-                name=arrival.sender_name[:80],
+                name=_called(arrival),
                 approved=now,
                 by=CONFIGURED,
                 chat=address.chat,
@@ -126,14 +127,16 @@ class Intake:
             scope=settings.scope,
             links=settings.links,
         )
-        if arrival.replaces and await self._reworded(key, arrival):
+        if arrival.replaces and await self._reworded(services, key, arrival):
             return
         told = await enclosed(arrival.files, services, session=key)
         conversation = Conversation(services, key)
         row, new = await receive(conversation, _inbound(arrival, trust, told))
         if not new:
             return
-        self._lanes.poke(key, after=self._pause(link, arrival))
+        command = find_command(row.inbound.text)
+        if command is None or command.needs_lease:
+            self._lanes.poke(key, after=self._pause(link, arrival))
         self._ground.tasks.start(self._arrived(conversation, row), f"arrival under {key}")
 
     def _pause(self, link: Link, arrival: Arrival) -> float:
@@ -141,14 +144,14 @@ class Intake:
         full = len(arrival.text) >= link.channel.traits.limit * NEARLY_FULL
         return TOGETHER if arrival.album or full else 0.0
 
-    async def _reworded(self, key: str, arrival: Arrival) -> bool:
+    async def _reworded(self, services: Services, key: str, arrival: Arrival) -> bool:
         """An edited message replaces the one that still waits. One that was answered long ago changes nothing."""
         address = arrival.address
 
         def work(connection: Connection) -> bool:
             waits = inbox.of_message(connection, key, arrival.replaces)
             if waits is not None:
-                inbox.reword(connection, waits, _worded(arrival))
+                inbox.reword(connection, waits, taken(services, _worded(arrival), trust=waits.inbound.trust))
                 return True
             live = sessions.live(connection, key)
             return live is None or turns.live(connection, live.id) is None
@@ -166,7 +169,7 @@ class Intake:
                 self._lanes.sweep()
             command = find_command(row.inbound.text)
             if command is None and key in self._lanes.running and self._mode(services, key) == "interrupt":
-                await asking.stop(services, key)
+                await asking.stop(services, key, waits=row.id)
         except LimpetError as error:
             await self._notices.say(row.inbound.address, error.present())
 
@@ -188,9 +191,14 @@ def _inbound(arrival: Arrival, trust: Trust, told: Enclosed) -> Inbound:
         trust=trust,
         images=told.images,
         message=arrival.message,
-        name=arrival.sender_name[:80],
-        group=(arrival.chat_name or arrival.address.chat)[:80] if arrival.in_group else "",
+        name=_called(arrival),
+        group=" ".join(arrival.chat_name.split())[:80] or arrival.address.chat[:80] if arrival.in_group else "",
     )
+
+
+def _called(arrival: Arrival) -> str:
+    """What the sender is called, in one line."""
+    return " ".join(arrival.sender_name.split())[:80]
 
 
 def _worded(arrival: Arrival) -> str:

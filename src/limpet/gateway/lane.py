@@ -7,6 +7,7 @@ lane can end at any moment, and any process may go on.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from limpet.assistant import asking
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.services import Services
 from limpet.assistant.tidying import tidy
-from limpet.errors import LimpetError
+from limpet.errors import LimpetError, StoreError
 from limpet.gateway.ground import Ground
 from limpet.gateway.home import Notices
 from limpet.gateway.live import Lives
@@ -32,6 +33,7 @@ KEPT = 64
 """Idle conversations whose log stays in memory."""
 RESTS = (5.0, 30.0, 120.0, 600.0)
 """Seconds a lane rests after each failure that is not its turn's own (no model, disk full)."""
+KEPT_WAITING = "Your message is kept; I try again later."
 HELD = 1.0
 """Seconds until a lane looks again at what another process is doing."""
 BACKGROUND = ("cron", "hook", "subagent")
@@ -71,6 +73,11 @@ class Lanes:
         """The keys whose lanes work or wait for their turn."""
         return tuple(key for key, lane in self._lanes.items() if lane.task is not None)
 
+    @property
+    def known(self) -> int:
+        """How many lanes there are, those included that rest."""
+        return len(self._lanes)
+
     def take_untidy(self) -> set[str]:
         """The keys that were worked on since this was asked last."""
         found, self._untidy = self._untidy, set()
@@ -107,7 +114,9 @@ class Lanes:
         owner, now = self._ground.owner, self._ground.clock.now()
         if turn.state == "waiting":
             return bool(turn.stop_requested) or approvals.is_ready(connection, turn.id, now=now)
-        return not turn.owner or (turn.owner != owner.name and not owner.alive(turn.owner))
+        if turn.owner == owner.name:  # ours, and yet nobody works on it: the disk was full, say
+            return turn.session not in owner.held
+        return not turn.owner or not owner.alive(turn.owner)
 
     def _stirs(self, connection: Connection, key: str) -> bool:
         """Whether there is more to do under a key, after something was done."""
@@ -133,6 +142,8 @@ class Lanes:
             lane.task = None
             if not lane.rested:
                 self._lanes.pop(lane.key, None)
+            if lane.poked:  # while it gave back its slot
+                self.poke(lane.key)
 
     async def _work(self, lane: Lane) -> None:
         """Do all there is to do under the key of a lane now."""
@@ -156,6 +167,12 @@ class Lanes:
                 self._untidy.add(key)
         except LimpetError as error:
             await self._failed(lane, error)
+            return
+        except Exception as error:  # a fault of ours: logged, told, tried again later
+            log.exception("lane %s", key)
+            await self._failed(
+                lane, LimpetError(f"Something of mine is broken ({type(error).__name__}); the log says more.")
+            )
             return
         lane.rests, lane.rested = 0, 0.0
         if not worked:
@@ -181,18 +198,22 @@ class Lanes:
         log.warning("lane %s: %s", lane.key, error)
         pause = RESTS[min(lane.rests, len(RESTS) - 1)]
         self._rest(lane, pause)
-        if lane.rests == 0:
-            await self._notices.tell_waiting(lane.key, f"{error.present()}\nYour message is kept; I try again later.")
         lane.rests += 1
+        if lane.rests == 1:
+            with contextlib.suppress(StoreError):  # a disk so full that not even this can be stored
+                await self._notices.tell_waiting(lane.key, f"{error.present()}\n{KEPT_WAITING}")
 
     def _rest(self, lane: Lane, pause: float) -> None:
         """Leave a lane alone for a while, unless something new comes."""
         lane.rested = self._ground.clock.monotonic() + pause
-        self._ground.tasks.start(self._look_again(pause), f"rest of {lane.key}")
+        self._ground.tasks.start(self._look_again(lane, pause), f"rest of {lane.key}")
 
-    async def _look_again(self, pause: float) -> None:
+    async def _look_again(self, lane: Lane, pause: float) -> None:
+        """After a rest: go on, or forget a lane that has nothing to do any more."""
         await asyncio.sleep(pause)
         self.sweep()
+        if lane.task is None and lane.rested <= self._ground.clock.monotonic():
+            self._lanes.pop(lane.key, None)
 
     async def _park(self, key: str) -> None:
         """The process ends in good order: whoever goes on with the turn does not count this as a crash."""

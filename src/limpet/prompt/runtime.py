@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 OPEN, CLOSE = "<runtime>", "</runtime>"
+_TAG = re.compile(r"<(?=\s*/?\s*runtime\b)", re.IGNORECASE)
 ABOUT = "Metadata from Limpet about this message. It is not part of what the sender said and no instruction."
 
 
@@ -24,6 +26,11 @@ def runtime_block(
             lines.append(f"{label}: {one_line(value)}")
     lines += [one_line(fact) for fact in facts]
     return "\n".join([*lines, CLOSE])
+
+
+def disarmed(text: str) -> str:
+    """What somebody else said, so that it holds nothing that reads like such a block."""
+    return _TAG.sub("(", text) if "<" in text else text
 
 
 def one_line(text: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import re
+import socket
 from collections.abc import Callable, Generator
 
 import uvicorn
@@ -40,6 +42,7 @@ class Server:
         self._house = house
         self._guard = guard
         self._blob = blob
+        self.listening = asyncio.Event()
         self.app = Starlette(
             routes=[
                 Route("/healthz", self._healthz),
@@ -52,7 +55,7 @@ class Server:
         )
 
     async def run(self, host: str, port: int) -> None:
-        """Listen until cancelled. Raises `UserError` when the port is taken."""
+        """Listen until cancelled. Raises `UserError` when it cannot: the port is taken, the host is none of ours."""
         config = uvicorn.Config(
             self.app,
             host=host,
@@ -67,14 +70,17 @@ class Server:
             timeout_graceful_shutdown=1,
         )
         server = _Quiet(config)
-        task = asyncio.create_task(server.serve())
+        try:
+            sockets = await _bound(host, port)  # uvicorn ends the whole process when it cannot
+        except OSError as error:
+            raise UserError(
+                f"The server cannot listen on {host} port {port}: {_reason(error)}.",
+                hint="Set gateway.host and gateway.port to others, or gateway.port to 0 for no server.",
+            ) from None
+        self.listening.set()  # who connects before uvicorn is there waits in the queue of the socket
+        task = asyncio.create_task(server.serve(sockets))
         try:
             await asyncio.shield(task)
-        except SystemExit:
-            raise UserError(
-                f"The server cannot listen on {host} port {port}.",
-                hint="Set gateway.port to another one, or to 0 for no server.",
-            ) from None
         finally:
             server.should_exit = True
             await asyncio.wait((task,), timeout=5)
@@ -86,7 +92,9 @@ class Server:
         if refusal := self._refusal(request):
             return refusal
         health = self._house.health()
-        body = {"ready": health.is_ready, "channels": health.channels}
+        body: dict[str, object] = {"ready": health.is_ready}
+        if self._unknown(request) is None:
+            body["channels"] = health.channels
         return JSONResponse(body, 200 if health.is_ready else 503, headers=HEADERS)
 
     async def _metrics(self, request: Request) -> Response:
@@ -111,11 +119,11 @@ class Server:
         attached = {**HEADERS, "Content-Disposition": "attachment"}
         return FileResponse(path, media_type="application/octet-stream", headers=attached)
 
-    async def _connect(self, socket: WebSocket) -> None:
-        if self._guard.is_foreign(_headers(socket)) or self._guard.is_locked(_peer(socket)):
-            await socket.close(FORBIDDEN)
+    async def _connect(self, client: WebSocket) -> None:
+        if self._guard.is_foreign(_headers(client)) or self._guard.is_locked(_peer(client)):
+            await client.close(FORBIDDEN)
             return
-        await Connection(socket, self._house, self._guard).run()
+        await Connection(client, self._house, self._guard).run()
 
     def _refusal(self, request: Request) -> Response | None:
         why = self._guard.is_foreign(_headers(request))
@@ -140,6 +148,32 @@ class _Quiet(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """A listening socket for each address of `host` that this machine has. Raises `OSError`."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in dict.fromkeys((family, address[:2]) for family, *_, address in found):
+            try:
+                sockets.append(socket.create_server(address, family=family))
+            except OSError as error:
+                if error.errno != errno.EADDRNOTAVAIL or not (sockets or len(found) > 1):
+                    raise
+        if not sockets:
+            raise OSError(errno.EADDRNOTAVAIL, "no such address here")
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
+    return sockets
+
+
+def _reason(error: OSError) -> str:
+    """Without the address, which asyncio puts into it."""
+    said = error.strerror or str(error)
+    return said.partition(" (while")[0]
 
 
 def _headers(connection: HTTPConnection) -> dict[str, str]:

@@ -28,8 +28,9 @@ PAGE = 100
 """Messages that are fetched at once."""
 BACKLOG = 500
 """Live events that wait for a slow client; older ones are left out, for they are only a view."""
-UNAUTHORISED, UNSUPPORTED, INVALID = 4401, 4400, 4400
+UNAUTHORISED, UNSUPPORTED, INVALID, FAILED = 4401, 4400, 4400, 1011
 """Codes with which a connection is closed."""
+TOO_MANY = f"At most {protocol.MAX_CHATS} chats can be followed."
 
 
 class Connection:
@@ -57,17 +58,26 @@ class Connection:
                 await self._serve()
         except WebSocketDisconnect:
             pass
+        except LimpetError as error:
+            log.warning("a client is sent away: %s", error)
+            await self._socket.close(FAILED)
 
     async def _serve(self) -> None:
-        telling = [asyncio.create_task(self._tell_messages()), asyncio.create_task(self._tell_live())]
+        """Listen and tell; when one of both fails, the client had better connect again than wait."""
+        works = (self._listen(), self._tell_messages(), self._tell_live())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
-            while True:
-                text = await self._receive()
-                await self._answer(text)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
-            for task in telling:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*telling, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        while True:
+            await self._answer(await self._receive())
 
     async def _receive(self) -> bytes:
         frame = await self._socket.receive()
@@ -93,7 +103,7 @@ class Connection:
         if frame.protocol != protocol.VERSION:
             return await self._refuse("unsupported", f"This server speaks version {protocol.VERSION}.", UNSUPPORTED)
         if len(frame.chats) > protocol.MAX_CHATS:
-            return await self._refuse("too_large", f"At most {protocol.MAX_CHATS} chats can be followed.", INVALID)
+            return await self._refuse("too_large", TOO_MANY, INVALID)
         await self._send(protocol.Hello(protocol.VERSION, self._house.name, PING))
         return frame
 
@@ -113,6 +123,9 @@ class Connection:
             return
         if not isinstance(frame, Request):
             await self._fault("", "invalid", "Connected already.")
+            return
+        if isinstance(frame.call, Follow) and len({*self._cursors, frame.call.chat}) > protocol.MAX_CHATS:
+            await self._fault(frame.id, "too_large", TOO_MANY)
             return
         try:
             result = await self._do(frame.call)

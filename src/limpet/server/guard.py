@@ -16,6 +16,8 @@ from limpet.types.ports import Clock
 MOST_FAILURES = 10
 WINDOW = 60.0
 """Wrong tokens of one address in so many seconds, after which it is not even listened to."""
+FORGET = 10_000
+"""Addresses after which those are forgotten whose failures are over."""
 TOKEN_FILE = "server-token"
 
 
@@ -27,6 +29,11 @@ class Guard:
         self._local = is_loopback(host)
         self._clock = clock
         self._failures: dict[str, list[float]] = {}
+
+    @property
+    def remembered(self) -> int:
+        """Addresses that have failed of late."""
+        return len(self._failures)
 
     def is_locked(self, peer: str) -> bool:
         """Whether an address has shown too many wrong tokens of late."""
@@ -42,7 +49,11 @@ class Guard:
         """Whether the token is right. A wrong one is remembered."""
         if not self.is_locked(peer) and hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
             return True
-        self._failures.setdefault(peer, []).append(self._clock.monotonic())
+        if not self.is_locked(peer):
+            self._failures.setdefault(peer, []).append(self._clock.monotonic())
+        if len(self._failures) > FORGET:
+            for one in tuple(self._failures):
+                self.is_locked(one)
         return False
 
     def is_foreign(self, headers: Mapping[str, str]) -> str:
@@ -54,7 +65,7 @@ class Guard:
         if self._local and not is_loopback(_hostname(host)):
             return f"the host {host[:100]!r} is not this machine"
         origin = headers.get("origin", "")
-        if origin and urlsplit(origin).netloc != host:
+        if origin and _place(origin) != host:
             return f"pages of {origin[:100]} may not"
         return ""
 
@@ -67,6 +78,14 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _place(origin: str) -> str:
+    """Host and port of a page's origin; empty for what is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _hostname(host: str) -> str:

@@ -74,7 +74,7 @@ class House:
     def health(self) -> Health:
         snapshot = self.gateway.snapshot()
         channels = {f"{one.channel}:{one.account}": str(one.state) for one in snapshot.channels}
-        channels |= {f"{kind}:{account}": "fault" for kind, account, _ in snapshot.faults}
+        channels |= {f"{kind}:{account}".rstrip(":"): "fault" for kind, account, _ in snapshot.faults}
         return Health(all(one == "connected" for one in channels.values()), channels, len(snapshot.running))
 
     def metrics(self) -> str:

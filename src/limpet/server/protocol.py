@@ -22,7 +22,7 @@ MAX_CHATS = 50
 
 ChatName = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 """`main` is the owner's main conversation."""
-Cursor = Annotated[str, Meta(max_length=40, pattern=r"^$|^\d+\.\d+$")]
+Cursor = Annotated[str, Meta(max_length=40, pattern=r"^$|^[0-9]{1,18}\.[0-9]{1,18}$")]
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
 
 

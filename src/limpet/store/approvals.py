@@ -102,6 +102,20 @@ def open_under(connection: Connection, key: str, *, now: int) -> list[Approval]:
     return _select(connection, "key = ? AND outcome = '' AND expires > ? ORDER BY created, rowid", (key, now))
 
 
+def open_for(connection: Connection, owner: str, start: str, *, now: int) -> list[Approval]:
+    """What waits for the word of `owner` under any key and has an id that begins with `start`."""
+    return _select(
+        connection,
+        "owner = ? AND substr(id, 1, ?) = ? AND outcome = '' AND expires > ? ORDER BY created, rowid",
+        (owner, len(start), start, now),
+    )
+
+
+def entrust(connection: Connection, name: str, *, owner: str) -> None:
+    """One that only this machine's terminal could decide is put to an account of the owner's."""
+    connection.execute("UPDATE approvals SET owner = ? WHERE id = ? AND owner = 'cli'", (owner, name))
+
+
 def matching(connection: Connection, start: str) -> list[Approval]:
     """Those whose id begins with `start`, at most ten."""
     return _select(connection, "substr(id, 1, ?) = ? LIMIT 10", (len(start), start))

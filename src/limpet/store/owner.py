@@ -19,13 +19,14 @@ class Owner:
     """This process as an owner of sessions. `name` is what `sessions.owner` says.
 
     `held` are the sessions that a task of this process works on: two tasks of one process exclude each other as two
-    processes do.
+    processes do. `answering` are the inbox rows whose command one of them runs.
     """
 
     def __init__(self, run: str) -> None:
         """Take the lock. `run` is the directory for it, made if missing. Raises `StoreError`."""
         self.run = run
         self.held: set[str] = set()
+        self.answering: set[int] = set()
         self.name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._path = os.path.join(run, f"{self.name}.lock")
         hidden = os.path.join(run, f".{self.name}.new")

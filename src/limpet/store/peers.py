@@ -121,8 +121,7 @@ def ask(connection: Connection, address: Address, peer: str, *, name: str, now: 
     """A code for a stranger who has none open; empty when he has, or too many others do."""
     connection.execute("DELETE FROM pairing_codes WHERE expires <= ?", (now,))
     where = (address.channel, address.account)
-    waiting = [one for one in codes(connection, now=now) if (one.channel, one.account) == where]
-    if len(waiting) >= MOST_CODES or any(one.peer == peer for one in waiting):
+    if not may_ask(connection, address, peer, now=now):
         return ""
     code = "".join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
     connection.execute(
@@ -130,6 +129,14 @@ def ask(connection: Connection, address: Address, peer: str, *, name: str, now: 
         (code, *where, peer, name, address.chat, now, now + CODE_LASTS),
     )
     return code
+
+
+def may_ask(connection: Connection, address: Address, peer: str, *, now: int) -> bool:
+    """Whether a stranger gets a code."""
+    waiting = [
+        one for one in codes(connection, now=now) if (one.channel, one.account) == (address.channel, address.account)
+    ]
+    return len(waiting) < MOST_CODES and not any(one.peer == peer for one in waiting)
 
 
 def codes(connection: Connection, *, now: int) -> list[PairingCode]:

@@ -40,6 +40,7 @@ class LiveTurn(Struct, frozen=True, array_like=True):
     """A running or waiting turn; `owner` is the process that holds its session."""
 
     id: str
+    session: str
     key: str
     agent: str
     owner: str
@@ -50,7 +51,7 @@ class LiveTurn(Struct, frozen=True, array_like=True):
 def all_live(connection: Connection) -> list[LiveTurn]:
     """The running and waiting turns of all sessions that have not ended."""
     rows = connection.execute(
-        "SELECT turns.id, key, agent, owner, state, stop_requested FROM turns INDEXED BY turns_live"
+        "SELECT turns.id, session, key, agent, owner, state, stop_requested FROM turns INDEXED BY turns_live"
         " JOIN sessions ON sessions.id = turns.session"
         " WHERE state IN ('running', 'waiting') AND sessions.ended IS NULL"
     )
@@ -60,7 +61,7 @@ def all_live(connection: Connection) -> list[LiveTurn]:
 def of_key(connection: Connection, key: str) -> LiveTurn | None:
     """The running or waiting turn under a session key."""
     row = connection.execute(
-        "SELECT turns.id, key, agent, owner, state, stop_requested FROM sessions"
+        "SELECT turns.id, session, key, agent, owner, state, stop_requested FROM sessions"
         " JOIN turns ON turns.session = sessions.id AND state IN ('running', 'waiting')"
         " WHERE key = ? AND sessions.ended IS NULL",
         (key,),
