@@ -200,6 +200,8 @@ class Household:
             return False
         try:
             loaded = load_settings(self.home.config, os.environ)
+            if self.loaded.exists and not loaded.exists:
+                raise ConfigError(f"{self.home.config} is gone.", hint="Put it back, or restart for all defaults.")
             self.check(loaded.settings)
         except ConfigError:
             self._seen = seen  # told once; what else goes wrong is tried again

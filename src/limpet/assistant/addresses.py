@@ -27,20 +27,25 @@ class Addresses:
     def parts(self, text: str, to: str, *, session: str, call: str) -> tuple[Part, ...]:
         if len(text) > LONGEST:
             raise ToolError(f"A message has at most {LONGEST:,} characters; send the rest as a file.")
-        found = self._store.read(lambda connection: self._named(connection, to) if to else _asked(connection, session))
+        found = self._store.read(
+            lambda connection: self._named(connection, to, session) if to else _asked(connection, session)
+        )
         return tuple(
             Part(address, text, f"message:{call}:{number}", "reply", Beside()) for number, address in enumerate(found)
         )
 
-    def _named(self, connection: Connection, to: str) -> list[Address]:
+    def _named(self, connection: Connection, to: str, session: str) -> list[Address]:
+        """Whom others than the owner can write to is not told to them."""
         known = self._known(connection)
         found = [address for names, address in known if to.casefold() in (name.casefold() for name in names)]
         if not found:
             there = ", ".join(names[0] for names, _ in known[:LISTED]) or "none yet"
-            raise ToolError(f"There is no chat {to!r} to send to.", hint=f"Those there are: {there}.")
+            hint = f"Those there are: {there}." if _is_owners(connection, session) else ""
+            raise ToolError(f"There is no chat {to!r} to send to.", hint=hint)
         if len(set(found)) > 1:
             several = ", ".join(names[0] for names, address in known if address in found)
-            raise ToolError(f"{to!r} is several chats.", hint=f"Say which: {several}.")
+            hint = f"Say which: {several}." if _is_owners(connection, session) else "Name it by its id."
+            raise ToolError(f"{to!r} is several chats.", hint=hint)
         return found[:1]
 
     def _known(self, connection: Connection) -> list[tuple[tuple[str, ...], Address]]:
@@ -57,6 +62,13 @@ class Addresses:
         for row in inbox.groups(connection):
             found.setdefault(row.address, (_name(row.address), row.group))
         return [(tuple(filter(None, names)), address) for address, names in found.items()]
+
+
+def _is_owners(connection: Connection, session: str) -> bool:
+    """Whether nobody but the owner speaks in the running turn."""
+    turn = turns.live(connection, session)
+    rows = inbox.of_turn(connection, turn.id) if turn is not None else []
+    return bool(rows) and all(row.inbound.trust == "owner" for row in rows)
 
 
 def _asked(connection: Connection, session: str) -> list[Address]:

@@ -253,7 +253,7 @@ class GatewaySettings(Struct, frozen=True):
     queue: QueueMode = "steer"
     debounce: Annotated[float, Meta(ge=0)] = 0.5
     most: Count = 20
-    drain: Annotated[float, Meta(ge=0)] = 7.0
+    drain: Annotated[float, Meta(ge=0)] = 6.0
     bindings: tuple[BindingSettings, ...] = field(default_factory=tuple[BindingSettings, ...])
     delivery: DeliverySettings = DeliverySettings()
     host: str = "127.0.0.1"

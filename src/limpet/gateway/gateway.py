@@ -31,7 +31,7 @@ LOOK_AT_SETTINGS = 2.0
 AT_MOST_EVERY = 0.01
 SWEEP = 0.5
 """Seconds between two looks at what is to be delivered, at all sessions."""
-FLUSH = 2.0
+FLUSH = 1.5
 """Seconds that deliveries have to finish at the end."""
 STATUS_EVERY = 10.0
 ONCE = 0.2

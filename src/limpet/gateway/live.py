@@ -35,6 +35,8 @@ TYPING_LEASE = 0.8
 """Share of the time one sign of typing lasts after which it is given again."""
 LOOK = 0.5
 """Seconds between two looks when nothing happens."""
+SETTLED = 30.0
+"""Seconds that the answer waits for a preview to be done with."""
 MORE = " …"
 ARGUMENTS = 120
 
@@ -119,7 +121,7 @@ class Lives:
             return
         chat.over = True
         chat.changed.set()
-        await asyncio.wait((chat.task,))
+        await asyncio.wait((chat.task,), timeout=SETTLED)
         if turn in self._turns.values():
             self._settled.add(turn)  # it goes on, and what it says next is shown again
 

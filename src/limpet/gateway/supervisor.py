@@ -23,7 +23,7 @@ REFUSED = 300.0
 """Seconds after the platform has refused us: a token does not become right by asking."""
 STEADY = 60.0
 """Seconds of flowing messages after which a new failure counts as the first."""
-CLOSING = 5.0
+CLOSING = 2.0
 
 
 class Health(Struct, frozen=True):
