@@ -40,6 +40,8 @@ from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
 
+ANSWERED = 0.5
+"""Seconds in which the answer to `/restart` is on its way."""
 LISTENING = 2.0
 """Seconds that the gateway waits for its server, so that it is there when the gateway says that it is ready."""
 
@@ -181,7 +183,7 @@ class Household:
                 services = await wiring.open_agent(stack, loaded, home=self.home, entrance=entrance, state=self.state)
                 # Meanwhile somebody else may have been faster, or the settings changed: then ours ends with the stack.
                 if agent not in self._agents and loaded is self.loaded:
-                    rules = structs.replace(services.rules, restart=self.restarting.set)
+                    rules = structs.replace(services.rules, restart=self._restart)
                     self._agents[agent] = _Agent(stack.pop_all(), replace(services, rules=rules))
         return self._agents[agent]
 
@@ -193,6 +195,10 @@ class Household:
             if one.agent not in names:
                 where = f"channels.{kind}.{account}.agent"
                 raise ConfigError(f"{where}: there is no agent {one.agent}.", hint=f"There are: {', '.join(names)}.")
+
+    def _restart(self) -> None:
+        """Begin anew, once whoever asked for it has been answered."""
+        asyncio.get_running_loop().call_later(ANSWERED, self.restarting.set)
 
     async def refresh(self) -> bool:
         seen = self._fingerprint()
