@@ -26,6 +26,7 @@ from limpet.gateway import binding
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
 from limpet.gateway.watch import Watch
+from limpet.schedule.scheduler import Scheduler
 from limpet.server.channel import ACCOUNT, WebChannel
 from limpet.server.channel import NAME as WEB
 from limpet.server.channel import SETTINGS as WEB_SETTINGS
@@ -61,8 +62,27 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         web = WebChannel()
         opening = doors(agents, home) if doors else Doors(agents, home, web)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"))
-        async with _serving(gateway, agents, home, web=web):
+        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents):
             yield gateway
+
+
+@asynccontextmanager
+async def _scheduling(gateway: Gateway, agents: Household) -> AsyncGenerator[None]:
+    """The scheduler beside the gateway: what is due begins a turn in its lanes."""
+    state = agents.state
+    scheduler = Scheduler(
+        state.store,
+        state.nudges,
+        SystemClock(),
+        places=lambda: agents.settings.schedule.parallel,
+        poke=gateway.lanes.poke,
+    )
+    task = asyncio.create_task(scheduler.run(), name="schedule")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

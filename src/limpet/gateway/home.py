@@ -45,7 +45,7 @@ class Notices:
 
     async def tell_owner(self, text: str, *, key: str = "") -> bool:
         """Tell the owner where he spoke last; False when he has no chat here yet."""
-        home = self._ground.store.read(owner_home)
+        home = self._ground.store.read(peers.owner_home)
         if home is None:
             return False
         await self.say(home, text, key=key)
@@ -58,7 +58,7 @@ class Notices:
         def work(connection: Connection) -> bool:
             rows = inbox.of_turn(connection, approval.turn)
             own = [row.inbound.address for row in rows if row.inbound.trust == "owner"]
-            where = own[-1] if own else owner_home(connection)
+            where = own[-1] if own else peers.owner_home(connection)
             if where is None or where.channel == TERMINAL:
                 return False
             text = f"**I need your word** for `{wanted.plan}`\n{wanted.reason}"
@@ -83,7 +83,7 @@ class Notices:
 
         def work(connection: Connection) -> bool:
             rows = outbox.untold(connection)
-            home = owner_home(connection) if rows else None
+            home = peers.owner_home(connection) if rows else None
             if home is None:
                 return False
             part = Part(home, _report(rows), f"report:{rows[-1].id}:{now}", "report")
@@ -94,12 +94,6 @@ class Notices:
         if told:
             self._ground.nudges.wake()
         return told
-
-
-def owner_home(connection: Connection) -> Address | None:
-    """The chat in which the owner spoke last with an agent alone."""
-    found = next((peer for peer in peers.owners(connection) if peer.chat), None)
-    return None if found is None else Address(channel=found.channel, account=found.account, chat=found.chat)
 
 
 def _choices(approval: Approval) -> tuple[Choice, ...]:

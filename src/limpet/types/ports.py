@@ -11,9 +11,10 @@ from msgspec import Struct
 from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
-from limpet.types.envelope import Outward, Part, Post, Trust
+from limpet.types.envelope import Part, Post, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
+from limpet.types.job import Outward
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
 from limpet.types.tool import NO_VEIL, Effect, FileIntent, ToolResult, ToolSpec, Veil
