@@ -50,6 +50,7 @@ from limpet.prompt.templates import seed_workspace
 from limpet.prompt.workspace import Beside, WorkspacePrompting
 from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
+from limpet.schedule.stored import StoredSchedules
 from limpet.session import keys
 from limpet.session.resets import Reset, due
 from limpet.skills.configured import shelf_of
@@ -66,6 +67,7 @@ from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.toolbox import Toolbox, ToolExtras, command_limits
+from limpet.tools.cron import make_cron
 from limpet.tools.message import make_message
 from limpet.tools.newcomers import watch
 from limpet.tools.policy import BuiltinPolicy
@@ -135,7 +137,9 @@ async def open_agent(
     servers = await _open_servers(stack, settings, home, emit=entrance.emit)
     plugins = _plugins(settings, emit=entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    own = (*recollection_tools(recall), make_message(Addresses(store)), *_browser(stack, settings, home))
+    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=lambda: settings.user.timezone)
+    talking = (make_message(Addresses(store)), make_cron(schedules))
+    own = (*recollection_tools(recall), *talking, *_browser(stack, settings, home))
     tools = Toolbox(
         sandbox,
         settings.tools,
@@ -171,6 +175,7 @@ async def open_agent(
         recall=recall,
         library=recall.library,
         skills=skills,
+        schedules=schedules,
         undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
         rules=_rules(settings, home),
         memory=_memory(settings, recall.library),

@@ -19,7 +19,7 @@ from limpet.store.peers import Peer
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnState
 from limpet.types.ids import new_id
-from limpet.types.job import Conduct, Job, JobRow, Occurrence
+from limpet.types.job import Conduct, Job, JobAct, JobRow, Occurrence
 
 T = TypeVar("T")
 USUAL = Conduct()
@@ -106,7 +106,7 @@ class World:
 
         return await self.store.store.write(work)
 
-    async def act(self, job: Job, act: desk.Act) -> None:
+    async def act(self, job: Job, act: JobAct) -> None:
         row = self.row(job)
         change = desk.change(row, act, now=self.clock.now())
         await self.store.store.write(lambda connection: jobs.apply(connection, change))

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_approvals as approvals
+from limpet.assistant import commands_cron as jobs
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_mcp as mcp
 from limpet.assistant import commands_memory as memory
@@ -238,6 +239,14 @@ COMMANDS = {
             summary="show or change the steps on the way",
             usage="[add text|done n|drop n|clear]",
             run=aims.plan,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="cron",
+            summary="jobs and reminders: what is due when; pause, resume, run or remove one",
+            usage="[pause|resume|run|remove name]",
+            run=jobs.cron,
             needs_lease=True,
             looks_alone=True,
         ),

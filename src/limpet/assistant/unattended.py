@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from hashlib import sha256
 
 from msgspec import structs
 
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.llm.purposes import Purpose, purpose_of
-from limpet.store import inbox, sessions, turns
+from limpet.store import inbox, outbox, sessions, turns
 from limpet.store.sql import Connection
 from limpet.tools.rules import ALWAYS
 from limpet.types.envelope import InboxRow, Mandate
@@ -23,11 +24,13 @@ from limpet.types.ports import Verdict
 
 SILENT = ("[SILENT]", "HEARTBEAT_OK", "NO_REPLY")
 """Answers that say there is nothing to say; the last one is what prompts for other systems ask for."""
+DAY = 86_400_000
 SHORT = 300
 """Characters beside HEARTBEAT_OK that count as nothing to say."""
 OWN = ("cron",)
 """Tools that no run of a job has."""
 _MARKS = "*_`~.! \t\n"
+_NO_NOTICE = re.compile(r'"notify"\s*:\s*false')
 _EDGE = re.compile(r"^[*_`~\s]*HEARTBEAT_OK[*_`~.!\s]*|[*_`~\s]*HEARTBEAT_OK[*_`~.!\s]*$")
 
 
@@ -68,9 +71,25 @@ def judged(tool: str, verdict: Verdict, mandate: Mandate) -> Verdict:
     return verdict
 
 
+def alert_key(services: Services, text: str, mandate: Mandate) -> str:
+    """The idempotency key of an alert of the heartbeat, so that the same words are told once in 24 hours; empty when
+    they were told already."""
+    now = services.clock.now()
+    digest = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]
+    day = now // DAY
+    before, key = (f"alert:{mandate.job}:{digest}:{number}" for number in (day - 1, day))
+    for one in (before, key):
+        told = services.store.read(lambda connection, one=one: outbox.made(connection, one))
+        if told and now - told < DAY:
+            return ""
+    return key
+
+
 def is_silent(text: str, mandate: Mandate) -> bool:
     """Whether an answer says that there is nothing to say."""
     if text.strip(_MARKS).upper() in (one.strip(_MARKS) for one in SILENT):
+        return True
+    if _NO_NOTICE.search(text) and text.strip(_MARKS + "json").startswith("{"):
         return True
     rest, found = _EDGE.subn("", text.strip())
     return mandate.purpose == "heartbeat" and found > 0 and len(rest) <= SHORT

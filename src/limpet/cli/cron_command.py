@@ -23,11 +23,11 @@ from limpet.errors import InputError
 from limpet.schedule import desk, slots
 from limpet.schedule.desk import Maker
 from limpet.schedule.ledger import ago
-from limpet.schedule.zones import local, shown, system_zone, zone_of
+from limpet.schedule.zones import local, shown, users_zone, zone_of
 from limpet.store import jobs, occurrences
 from limpet.store.sql import Connection
 from limpet.types.envelope import Address
-from limpet.types.job import Job, JobChange, JobRow, Occurrence
+from limpet.types.job import Job, JobAct, JobChange, JobRow, Occurrence
 
 DAY = 86_400_000
 MOST = 1_000
@@ -68,7 +68,7 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
     settings = invocation.settings().settings
     if agent not in agent_names(settings):
         raise InputError(f"There is no agent {agent!r}.", hint=f"There are: {', '.join(agent_names(settings))}.")
-    maker, now = Maker(agent, zone=settings.user.timezone or system_zone()), now_ms()
+    maker, now = Maker(agent, zone=users_zone(settings.user.timezone)), now_ms()
     wish = structs.replace(given.wish(), text=text, name=name, says=says, where="main" if main else "isolated")
 
     def work(connection: Connection) -> JobChange:
@@ -89,7 +89,7 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
 @click.pass_obj
 def edit(invocation: Invocation, given: Given, *, name: str, text: str) -> None:
     """Change what is given of the job NAME; it is active afterwards."""
-    zone, now = invocation.settings().settings.user.timezone or system_zone(), now_ms()
+    zone, now = users_zone(invocation.settings().settings.user.timezone), now_ms()
 
     def work(connection: Connection) -> Job:
         row = desk.the_one(connection, name)
@@ -112,7 +112,7 @@ def _changed(invocation: Invocation, work: Callable[[Connection], Job]) -> Job:
     return change(invocation.home(), work)
 
 
-def _act(connection: Connection, name: str, act: desk.Act) -> Job:
+def _act(connection: Connection, name: str, act: JobAct) -> Job:
     row = desk.the_one(connection, name)
     jobs.apply(connection, desk.change(row, act, now=now_ms()))
     return row.job
@@ -173,7 +173,7 @@ def history(invocation: Invocation, *, name: str, limit: int, as_json: bool) -> 
 @click.pass_obj
 def next_command(invocation: Invocation, *, days: int) -> None:
     """A calendar of what comes, day by day."""
-    zone, now = invocation.settings().settings.user.timezone or system_zone(), now_ms()
+    zone, now = users_zone(invocation.settings().settings.user.timezone), now_ms()
     with reading(invocation) as connection:
         rows = [row for row in jobs.listed(connection, over=False) if row.state == "active"] if connection else []
     say(calendar(rows, zone=zone, now=now, days=days) or f"Nothing is due in the next {days} days.")

@@ -301,7 +301,7 @@ class HeartbeatSettings(Struct, frozen=True):
     empty = always) of `user.timezone`. `deliver`: alerts go to the owner's newest chat, or nowhere."""
 
     minutes: Annotated[int, Meta(ge=0, le=1440)] = 30
-    active: Annotated[str, Meta(pattern=r"^$|^\d{1,2}:\d{2}-\d{1,2}:\d{2}$")] = ""
+    active: Annotated[str, Meta(pattern=r"^$|^([01]?\d|2[0-3]):[0-5]\d-(([01]?\d|2[0-3]):[0-5]\d|24:00)$")] = ""
     deliver: Literal["last", "none"] = "last"
 
 

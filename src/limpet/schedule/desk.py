@@ -17,7 +17,7 @@ from limpet.store import jobs
 from limpet.store.sql import Connection
 from limpet.types.envelope import Address, Mandate, Trust
 from limpet.types.ids import new_id
-from limpet.types.job import Conduct, Delivery, Job, JobChange, JobRow, Schedule, ScheduleKind
+from limpet.types.job import Conduct, Delivery, Job, JobAct, JobChange, JobRow, Schedule, ScheduleKind
 
 LONGEST = 8_000
 """Characters of what a job is to do."""
@@ -25,7 +25,6 @@ LONGEST_NAME = 60
 SHOWN = 3
 """Next runs that are shown when a job is made."""
 Where = Literal["isolated", "main", "here"]
-Act = Literal["remove", "pause", "resume", "run"]
 
 
 class Timing(Struct, frozen=True):
@@ -176,7 +175,7 @@ def edited(row: JobRow, wish: Wish, timing: Timing | None, *, zone: str, now: in
     return JobChange("put", job.id, now, made, slots.after(made.schedule, now))
 
 
-def change(row: JobRow, act: Act, *, now: int) -> JobChange:
+def change(row: JobRow, act: JobAct, *, now: int) -> JobChange:
     """The change that does `act` to a job."""
     if act != "resume":
         return JobChange(act, row.job.id, now)

@@ -8,7 +8,7 @@ claimed together with the inbox row that begins it (`claim`), and what became of
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
@@ -97,10 +97,15 @@ def _stagger(job: Job) -> int:
     return zlib.crc32(job.id.encode()) % job.conduct.stagger if job.conduct.stagger else 0
 
 
-def claim(connection: Connection, one: Occurrence, *, now: int) -> str:
+def as_made(job: Job) -> str:
+    return ""
+
+
+def claim(connection: Connection, one: Occurrence, *, now: int, text: Callable[[Job], str] = as_made) -> str:
     """Begin the next attempt of a waiting occurrence: its event is in the inbox with the same commit.
 
-    Gives the session key under which there is something to do now; empty when there is nothing.
+    `text` gives what a job says now, empty = as it was made. Gives the session key under which there is something to do
+    now; empty when there is nothing.
     """
     known = occurrences.find(connection, one.job, one.due)
     if known is None or known.state != "waiting":
@@ -123,7 +128,7 @@ def claim(connection: Connection, one: Occurrence, *, now: int) -> str:
         return ""
     if job.key.startswith("cron:"):
         sessions.open_live(connection, job.key, agent=job.agent, now=now)
-    made, _ = inbox.receive(connection, job.key, _inbound(job, one, where, now=now), now=now)
+    made, _ = inbox.receive(connection, job.key, _inbound(job, one, where=where, text=text(job), now=now), now=now)
     occurrences.claimed(connection, one, inbox=made.id, until=now + job.conduct.timeout, now=now)
     return job.key
 
@@ -133,14 +138,14 @@ def event_of(one: Occurrence) -> str:
     return f"cron:{one.job}:{one.due}:{one.attempt + 1}"
 
 
-def _inbound(job: Job, one: Occurrence, where: Address | None, *, now: int) -> Inbound:
+def _inbound(job: Job, one: Occurrence, *, where: Address | None, text: str, now: int) -> Inbound:
     late = now - one.due
     note = f" It is late: it was due at {shown(one.due, job.schedule.zone)} ({ago(late)})." if late > ON_TIME else ""
     head = f"[The job {job.name} is due.{note}]"
     return Inbound(
         address=where or Address(channel="cron", chat=job.id),
         event=event_of(one),
-        text=f"{head}\n{job.text}",
+        text=f"{head}\n{text or job.text}",
         sender=f"the job {job.name}",
         trust=job.trust,
         mandate=structs.replace(job.mandate, deliver=where is not None and job.mandate.deliver),

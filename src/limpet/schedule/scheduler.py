@@ -14,7 +14,7 @@ from limpet.store import jobs, occurrences
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.sql import Connection
-from limpet.types.job import JobRow
+from limpet.types.job import Job, JobRow
 from limpet.types.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -34,8 +34,11 @@ def _open(row: JobRow) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """Enters, begins and settles what is due. `places` gives how many runs there may be at once, `poke` is told the
-    session keys under which there is something to do, `gate` may keep a job that is due from running."""
+    """Enters, begins and settles what is due.
+
+    `places` gives how many runs there may be at once, `poke` is told the session keys under which there is something to
+    do, `gate` may keep a job that is due from running, and `text` gives what one says now.
+    """
 
     store: Store
     nudges: Nudges
@@ -43,6 +46,7 @@ class Scheduler:
     places: Callable[[], int]
     poke: Callable[[str], None]
     gate: Gate = _open
+    text: Callable[[Job], str] = ledger.as_made
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -101,7 +105,7 @@ class Scheduler:
             if not waiting:
                 return
             for one in waiting:
-                if key := await self.store.write(partial(ledger.claim, one=one, now=now)):
+                if key := await self.store.write(partial(ledger.claim, one=one, now=now, text=self.text)):
                     self.poke(key)
             free = self.places() - self.store.read(occurrences.count_running)
 

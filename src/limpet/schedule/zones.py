@@ -44,6 +44,14 @@ def system_zone() -> str:
     return "UTC"
 
 
+def users_zone(name: str) -> str:
+    """The zone of the setting `user.timezone`: empty = the system's, one that is not known counts as UTC."""
+    try:
+        return ZoneInfo(name).key if name else system_zone()
+    except (KeyError, ValueError, OSError):
+        return "UTC"
+
+
 def local(at: int, zone: ZoneInfo) -> datetime:
     """The local time of an instant (UTC ms)."""
     return datetime.fromtimestamp(at / 1000, zone)

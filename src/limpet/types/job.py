@@ -106,11 +106,28 @@ class Occurrence(Struct, frozen=True):
     cost: int | None = None
 
 
+class JobWish(Struct, frozen=True):
+    """A job as it is asked for in a conversation: one of `at`, `every` and `cron` says when, `says` that `text` is
+    delivered as it is. `to` names another chat; empty: here."""
+
+    text: str
+    says: bool = False
+    at: str = ""
+    every: str = ""
+    cron: str = ""
+    zone: str = ""
+    name: str = ""
+    to: str = ""
+
+
+JobAct = Literal["remove", "pause", "resume", "run"]
+
+
 class JobChange(Struct, frozen=True):
     """A change of the jobs, for one commit: `job` is stored as given, with its next slot `due`; or the job called `id`
     is `remove`d, `pause`d, `resume`d from `at` on, or `run` once at `at`."""
 
-    act: Literal["put", "remove", "pause", "resume", "run"]
+    act: JobAct | Literal["put"]
     id: str
     at: int
     job: Job | None = None
