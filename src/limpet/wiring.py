@@ -131,20 +131,18 @@ async def open_agent(
     blobs = BlobStore(str(home.blobs), store)
     models = _models(settings, home, entrance, state=state, blobs=blobs, redactor=redactor)
     studio = _studio(stack, settings, models)
-    elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
     skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
     extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
-    servers = await _open_servers(stack, settings, home, emit=entrance.emit)
-    plugins = _plugins(settings, emit=entrance.emit)
+    servers, plugins = await _open_servers(stack, settings, home, emit=entrance.emit), _plugins(settings, entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=lambda: settings.user.timezone)
-    talking = (make_message(Addresses(store)), make_cron(schedules))
-    own = (*recollection_tools(recall), *talking, *_browser(stack, settings, home))
+    others = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
+    own = (*recollection_tools(recall), *_speaking(store, schedules), *_browser(stack, settings, home), *plugins.tools)
     tools = Toolbox(
         sandbox,
         settings.tools,
         web=_web(stack, settings.net),
-        extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=(*own, *plugins.tools)),
+        extras=structs.replace(extras, processes=processes, sessions=others, more=own),
         servers=servers,
         profiles=offered(settings.policy, entrance.agent),
     )
@@ -180,6 +178,11 @@ async def open_agent(
         rules=_rules(settings, home),
         memory=_memory(settings, recall.library),
     )
+
+
+def _speaking(store: Store, schedules: StoredSchedules) -> tuple[Tool, ...]:
+    """The tools that speak in chats, now and later."""
+    return (make_message(Addresses(store)), make_cron(schedules))
 
 
 def _recall(
@@ -401,7 +404,7 @@ def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tu
     return (make_browser(browser),)
 
 
-def _plugins(settings: schema.Settings, *, emit: Emit) -> Loaded:
+def _plugins(settings: schema.Settings, emit: Emit) -> Loaded:
     """What the trusted plug-ins give; where none is trusted, nothing is even looked for."""
     if not settings.plugins.trusted:
         return NOTHING_LOADED

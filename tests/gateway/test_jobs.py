@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,14 @@ from msgspec import structs
 
 from limpet.schedule import desk
 from limpet.schedule.desk import Maker, Timing, Wish
-from limpet.store import jobs, occurrences, sessions
+from limpet.store import jobs, occurrences, outbox, sessions
 from limpet.store.sql import Connection
 from limpet.testing.channel import FakeChannel
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.types.channel import Traits
 from limpet.types.job import Conduct, Job, Occurrence
-from tests.gateway.house import House, echo, house
+from tests.gateway.house import House, echo, house, messages
 
 PLAIN = Traits(buttons=True)
 DAILY = Timing(cron="0 8 * * *")
@@ -206,3 +208,93 @@ def test_each_run_has_a_session_of_its_own_and_none_of_it_is_in_the_main_one(hom
     runs, first, second = asyncio.run(main())
     assert runs == 2
     assert second <= first * 1.05
+
+
+def making(when: str, **more: str) -> Call:
+    """The call of the tool `cron` that makes a reminder."""
+    told = {"action": "add", "remind": "Tea is ready", "when": when, **more}
+    return Call("call_tool", json.dumps({"name": "cron", "arguments": told}))
+
+
+def asked_for(call: Call) -> Callable[[Seen], Reply]:
+    """Makes the call once, then says what came of it."""
+
+    def script(seen: Seen) -> Reply:
+        last = messages(seen.body)[-1]
+        if isinstance(last, dict) and last.get("role") == "tool":
+            return Reply(text=(str(last["content"]),))
+        return Reply(calls=(call,))
+
+    return script
+
+
+def test_remind_me_makes_a_job_and_confirms_its_local_time(home: Path) -> None:
+    async def main() -> tuple[str, str, str]:
+        fake = FakeChannel(traits=PLAIN)
+        config = 'user.timezone = "Asia/Ho_Chi_Minh"'
+        async with house(home, fake, script=asked_for(making("07:26", name="tea")), config=config) as here:
+            await fake.say("remind me at 07:26")
+            await fake.until(lambda: len(fake.answers("ann")) == 1, within=8)
+            print(fake.answers("ann"), here.asked[-1][-1500:])
+            await fake.say("/cron")
+            await fake.until(lambda: len(fake.answers("ann")) == 2, within=8)
+            store = here.agents.state.store
+            (row,) = store.read(lambda connection: jobs.named(connection, "tea"))
+            assert row.job.says
+            assert row.job.address is not None
+            return *fake.answers("ann"), row.job.address.chat
+
+    said, listed, chat = asyncio.run(main())
+    assert "07:26 Asia/Ho_Chi_Minh" in said
+    assert "tea: next" in listed
+    assert chat == "ann"
+
+
+def test_a_run_of_a_job_makes_no_jobs(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        return asked_for(making("in 2 min", name="more"))(seen) if "is due" in str(seen.body) else echo(seen)
+
+    async def main() -> tuple[str, int]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script) as here:
+            await speaking(fake)
+            await ended(here, fake, await made(here, Wish("Make more", DAILY)))
+            await fake.until(lambda: len(fake.answers("ann")) == 2, within=30)
+            found = here.agents.state.store.read(lambda connection: jobs.named(connection, "more"))
+            return fake.answers("ann")[1], len(found)
+
+    said, count = asyncio.run(main())
+    assert "makes no jobs" in said
+    assert count == 0
+
+
+def test_a_page_is_summarised_for_a_group_and_nothing_else_is_sent(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        if "is due" not in str(seen.body):
+            return echo(seen)
+        return Reply(text=("The news in short",))
+
+    async def main() -> tuple[tuple[str, ...], tuple[str, ...]]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script) as here:
+            await speaking(fake)
+            wish = Wish("Summarise the page", DAILY, address=fake.address("g1"))
+            await ended(here, fake, await made(here, wish))
+            await fake.until(lambda: len(fake.answers("g1")) == 1, within=30)
+            return fake.answers("g1"), fake.answers("ann")
+
+    assert asyncio.run(main()) == (("The news in short",), ("echo: hi",))
+
+
+def test_an_answer_for_nobody_stays_in_the_ledger(home: Path) -> None:
+    async def main() -> tuple[Occurrence, int]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake) as here:
+            await speaking(fake)
+            found = await ended(here, fake, await made(here, Wish("Look", DAILY, delivery="none")))
+            rows = here.agents.state.store.read(lambda connection: outbox.listed(connection, ("queued", "failed")))
+            return found, len(rows)
+
+    found, left = asyncio.run(main())
+    assert (found.state, found.reason) == ("done", "")
+    assert left == 0

@@ -9,7 +9,7 @@ from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
 from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
-from limpet.assistant.unattended import alert_key, is_silent, mandate_of
+from limpet.assistant.unattended import mandate_of, reply_key
 from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
@@ -29,7 +29,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, InboxRow, Mandate, Part, PartKind, Trust
+from limpet.types.envelope import Beside, InboxRow, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.job import Outward
@@ -158,7 +158,9 @@ class TurnJournal:
         mandate = mandate_of(rows)
         if answer is not None and answer.text.strip():
             self.last = answer.text
-            if not self._is_silent(answer.text, mandate):
+            key = "" if mandate is None else reply_key(self.services, answer.text, mandate)
+            if key is not None:
+                self._alert = key
                 said.append((answer.text, "reply"))
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
@@ -203,15 +205,6 @@ class TurnJournal:
             return AssistantEntry(answer)
         asked = self._asked
         return AssistantEntry(answer, sampling=asked.sampling, tool_choice=asked.tool_choice, rhythm=asked.rhythm)
-
-    def _is_silent(self, text: str, mandate: Mandate | None) -> bool:
-        """Whether an answer is not delivered: that of a job which says so, an alert that was told lately."""
-        if mandate is None:
-            return False
-        if is_silent(text, mandate):
-            return True
-        self._alert = alert_key(self.services, text, mandate) if mandate.purpose == "heartbeat" else ""
-        return mandate.purpose == "heartbeat" and not self._alert
 
     def _reduced(self) -> bool:
         """Whether the conversation was shortened in this turn without a summary."""

@@ -85,6 +85,13 @@ def alert_key(services: Services, text: str, mandate: Mandate) -> str:
     return key
 
 
+def reply_key(services: Services, text: str, mandate: Mandate) -> str | None:
+    """The idempotency key with which the answer of a job is delivered, empty = any; None: it is not."""
+    if is_silent(text, mandate):
+        return None
+    return (alert_key(services, text, mandate) or None) if mandate.purpose == "heartbeat" else ""
+
+
 def is_silent(text: str, mandate: Mandate) -> bool:
     """Whether an answer says that there is nothing to say."""
     if text.strip(_MARKS).upper() in (one.strip(_MARKS) for one in SILENT):

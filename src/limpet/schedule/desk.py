@@ -35,6 +35,18 @@ class Timing(Struct, frozen=True):
     cron: str = ""
     zone: str = ""
 
+    @classmethod
+    def of(cls, said: str, zone: str = "") -> Timing:
+        """When, in one text: `every 2h`, `30 8 * * 1-5` (also after `cron`), else a moment."""
+        said = said.strip()
+        word, _, rest = said.partition(" ")
+        if word.lower() == "every":
+            return cls(every=rest, zone=zone)
+        if word.lower() == "cron":
+            return cls(cron=rest.strip(" :`"), zone=zone)
+        is_cron = said.startswith("@") or (len(said.split()) == 5 and re.match(r"[\d*]", said) is not None)
+        return cls(cron=said, zone=zone) if is_cron else cls(at=said, zone=zone)
+
     def schedule(self, *, zone: str, now: int) -> Schedule:
         said: tuple[tuple[ScheduleKind, str], ...] = (("at", self.at), ("every", self.every), ("cron", self.cron))
         given = [one for one in said if one[1]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from limpet.assistant.addresses import named
 from limpet.errors import InputError, ToolError
 from limpet.schedule import desk
@@ -20,9 +18,9 @@ NO_JOBS = "A run of a job makes no jobs and changes none."
 
 
 class StoredSchedules:
-    """The jobs of `agent` in `store`. `zone` gives the user's time zone, empty = the system's."""
+    """The jobs of `agent` in `store`. `zone` is the user's time zone, empty = the system's."""
 
-    def __init__(self, store: Store, clock: Clock, *, agent: str, zone: Callable[[], str]) -> None:
+    def __init__(self, store: Store, clock: Clock, *, agent: str, zone: str) -> None:
         self._store = store
         self._clock = clock
         self._agent = agent
@@ -49,7 +47,7 @@ class StoredSchedules:
     def _made(self, connection: Connection, wish: JobWish, session: str, *, now: int) -> JobChange:
         made = Wish(
             text=wish.text,
-            timing=Timing(wish.at, wish.every, wish.cron, wish.zone),
+            timing=Timing.of(wish.when, wish.zone),
             name=wish.name,
             says=wish.says,
             address=named(connection, wish.to) if wish.to else None,
@@ -58,7 +56,7 @@ class StoredSchedules:
 
     def _maker(self, connection: Connection, session: str) -> Maker:
         """Who speaks in the running turn of a session: with others in it, it is theirs."""
-        zone = users_zone(self._zone())
+        zone = users_zone(self._zone)
         row = sessions.find(connection, session) if session else None
         turn = turns.live(connection, session) if row is not None else None
         said = [one.inbound for one in inbox.of_turn(connection, turn.id)] if turn is not None else []

@@ -22,9 +22,9 @@ def make_cron(schedules: Schedules) -> FunctionTool:
         name: Annotated[str, "of the job"] = "",
         remind: Annotated[str, "add: words that are said then, as they are"] = "",
         task: Annotated[str, "add: instead, what you are to do then; complete, you will know nothing else"] = "",
-        at: Annotated[str, "once: 2026-12-01 10:00, in 20 minutes, tomorrow 7:30"] = "",
-        every: Annotated[str, "30m, 2h, 1d"] = "",
-        cron: Annotated[str, "minute hour day month weekday"] = "",
+        when: Annotated[
+            str, "add: once (2026-12-01 10:00, in 20 minutes, tomorrow 7:30), `every 2h`, or cron (30 8 * * 1-5)"
+        ] = "",
         zone: Annotated[str, "IANA name, else the user's"] = "",
         to: Annotated[str, "chat for the answer, else this one"] = "",
     ) -> ToolResult:
@@ -39,9 +39,7 @@ def make_cron(schedules: Schedules) -> FunctionTool:
                 wish = JobWish(
                     text=context.redactor.redact(remind or task),
                     says=bool(remind.strip()),
-                    at=at,
-                    every=every,
-                    cron=cron,
+                    when=when,
                     zone=zone,
                     name=name,
                     to=to,

@@ -107,14 +107,12 @@ class Occurrence(Struct, frozen=True):
 
 
 class JobWish(Struct, frozen=True):
-    """A job as it is asked for in a conversation: one of `at`, `every` and `cron` says when, `says` that `text` is
-    delivered as it is. `to` names another chat; empty: here."""
+    """A job as it is asked for in a conversation: `when` is a moment, `every …` or five fields of cron, `says` that
+    `text` is delivered as it is. `to` names another chat; empty: here."""
 
     text: str
     says: bool = False
-    at: str = ""
-    every: str = ""
-    cron: str = ""
+    when: str = ""
     zone: str = ""
     name: str = ""
     to: str = ""
