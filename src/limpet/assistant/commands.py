@@ -73,8 +73,8 @@ async def _reply(command: Command, order: Order) -> str | None:
 
 
 def _settle(connection: Connection, row: InboxRow, *, reply: str, session: str, now: int) -> None:
-    inbox.settle(connection, row.id, state="done")
-    if reply:
+    """The end of the event and its reply; nothing when it was answered meanwhile, by a lane or at its arrival."""
+    if inbox.settle(connection, row.id, state="done") and reply:
         beside = Beside(reply_to=row.inbound.message if row.inbound.group else "")
         part = Part(address=row.inbound.address, text=reply, key=new_id("p"), beside=beside)
         outbox.queue(connection, part, session=session, turn="", now=now)
