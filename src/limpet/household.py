@@ -21,13 +21,16 @@ from limpet.config import schema
 from limpet.config.agents import agent_names, settings_of
 from limpet.config.channels import ChannelSettings, accounts
 from limpet.config.load import Loaded, load_settings
-from limpet.config.paths import Home
+from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import resolve
 from limpet.errors import ConfigError, UserError
 from limpet.gateway import binding
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
 from limpet.gateway.watch import Watch
+from limpet.schedule import heartbeat
+from limpet.schedule.scheduler import Scheduler
+from limpet.schedule.zones import users_zone
 from limpet.server.channel import ACCOUNT, WebChannel
 from limpet.server.channel import NAME as WEB
 from limpet.server.channel import SETTINGS as WEB_SETTINGS
@@ -68,8 +71,34 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
-        async with _serving(gateway, agents, home, web=web):
+        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents):
             yield gateway
+
+
+@asynccontextmanager
+async def _scheduling(gateway: Gateway, agents: Household) -> AsyncGenerator[None]:
+    """The scheduler beside the gateway: what is due begins a turn in its lanes."""
+    state = agents.state
+
+    def workspace(agent: str) -> str:
+        return str(find_workspace(settings_of(agents.settings, agent).agent.workspace, agents.home))
+
+    scheduler = Scheduler(
+        state.store,
+        state.nudges,
+        SystemClock(),
+        places=lambda: agents.settings.schedule.parallel,
+        poke=gateway.lanes.poke,
+        gate=heartbeat.gate(lambda: agents.settings.heartbeat, workspace),
+        text=heartbeat.text_of(workspace),
+    )
+    await agents.keep_heartbeats()
+    task = asyncio.create_task(scheduler.run(), name="schedule")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -219,6 +248,7 @@ class Household:
         self._agents.clear()
         await self._end_outdated()
         await self.forget_owners()
+        await self.keep_heartbeats()
         self._seen = seen
         log.info("the settings or the owner's accounts have changed, and are used from now on")
         return True
@@ -238,6 +268,16 @@ class Household:
         named = accounts(self.settings.channels).items()
         known = {(kind, account, one) for (kind, account), own in named for one in own.owners}
         await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
+
+    async def keep_heartbeats(self) -> None:
+        """Have each agent's heartbeat be as the settings want it."""
+        wanted, now = self.settings.heartbeat, SystemClock().now()
+        zone = users_zone(self.settings.user.timezone)
+        for agent in self.names:
+            one = heartbeat.job(wanted, agent=agent, zone=zone)
+            await self.state.store.write(
+                lambda connection, one=one: heartbeat.sync(connection, one, on=wanted.minutes > 0, now=now)
+            )
 
     async def _end_outdated(self) -> None:
         ended = [one for one in self._outdated if not one.users]

@@ -17,7 +17,7 @@ from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
 from limpet.tools.beside import Folders, none_beside
 from limpet.tools.builtin import builtin
-from limpet.tools.deferred import CallTool, deferrable, make_tool_search
+from limpet.tools.deferred import CallTool, deferrable, is_sought, make_tool_search
 from limpet.tools.exec import ExecSettings
 from limpet.tools.processes import Processes
 from limpet.tools.profiles import missing_in
@@ -50,9 +50,9 @@ PLAIN = ToolExtras()
 class Toolbox(Sequence[Tool]):
     """The tools of this process, in the wording of both tiers; as a sequence, all that can be called at this moment.
 
-    `extras.more` and those of `servers` follow the built-in ones; `extras.found` are never in a prompt. What it has no
-    room for, and what appears later, is found and called by `tool_search` and `call_tool`. Only tools that all of
-    `profiles` have.
+    `extras.more` and those of `servers` follow the built-in ones; `extras.found` and those that are `sought` are never
+    in a prompt. What it has no room for, and what appears later, is found and called by `tool_search` and `call_tool`.
+    Only tools that all of `profiles` have.
     """
 
     def __init__(
@@ -82,20 +82,21 @@ class Toolbox(Sequence[Tool]):
         self._tiny = self._offered(make(tiny=True))
         search = make_tool_search(lambda: self._all)
         self._ways = self._offered((CallTool(), search))
-        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
+        self._tiny_ways = self._offered((CallTool(), search.tiny()))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""
         if not profile.tools:
             return ()
         tiny = tier_for(profile.window) == "tiny"
-        built_in, ways = (self._tiny, self._tiny_ways) if tiny else (self.full, self._ways)
+        all_of_them, ways = (self._tiny, self._tiny_ways) if tiny else (self.full, self._ways)
+        built_in = [tool for tool in all_of_them if not is_sought(tool)]
         choice = Choice(
             built_in=[tool.spec for tool in built_in],
             rare={tool.spec.name for tool in built_in if deferrable(tool)},
             served=[tool.spec for tool in self._served],
             ways=[tool.spec for tool in ways],
-            open=self._servers is not None or bool(self._found()),
+            open=self._servers is not None or bool(self._found()) or len(built_in) < len(all_of_them),
         )
         return chosen(choice, profile)
 

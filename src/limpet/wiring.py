@@ -50,6 +50,7 @@ from limpet.prompt.templates import seed_workspace
 from limpet.prompt.workspace import Beside, WorkspacePrompting
 from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
+from limpet.schedule.stored import StoredSchedules
 from limpet.session import keys
 from limpet.session.resets import Reset, due
 from limpet.skills.configured import shelf_of
@@ -66,6 +67,7 @@ from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
 from limpet.store.usage import UsageMeter
 from limpet.toolbox import Toolbox, ToolExtras, command_limits
+from limpet.tools.cron import make_cron
 from limpet.tools.message import make_message
 from limpet.tools.newcomers import watch
 from limpet.tools.policy import BuiltinPolicy
@@ -129,18 +131,18 @@ async def open_agent(
     blobs = BlobStore(str(home.blobs), store)
     models = _models(settings, home, entrance, state=state, blobs=blobs, redactor=redactor)
     studio = _studio(stack, settings, models)
-    elsewhere = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
     skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
     extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
-    servers = await _open_servers(stack, settings, home, emit=entrance.emit)
-    plugins = _plugins(settings, emit=entrance.emit)
+    servers, plugins = await _open_servers(stack, settings, home, emit=entrance.emit), _plugins(settings, entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    own = (*recollection_tools(recall), make_message(Addresses(store)), *_browser(stack, settings, home))
+    others = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
+    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
+    own = (*recollection_tools(recall), *_speaking(store, schedules), *_browser(stack, settings, home), *plugins.tools)
     tools = Toolbox(
         sandbox,
         settings.tools,
         web=_web(stack, settings.net),
-        extras=structs.replace(extras, processes=processes, sessions=elsewhere, more=(*own, *plugins.tools)),
+        extras=structs.replace(extras, processes=processes, sessions=others, more=own),
         servers=servers,
         profiles=offered(settings.policy, entrance.agent),
     )
@@ -171,10 +173,16 @@ async def open_agent(
         recall=recall,
         library=recall.library,
         skills=skills,
+        schedules=schedules,
         undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
         rules=_rules(settings, home),
         memory=_memory(settings, recall.library),
     )
+
+
+def _speaking(store: Store, schedules: StoredSchedules) -> tuple[Tool, ...]:
+    """The tools that speak in chats, now and later."""
+    return (make_message(Addresses(store)), make_cron(schedules))
 
 
 def _recall(
@@ -324,6 +332,8 @@ def _queueing(settings: schema.Settings) -> Callable[[str], Queueing]:
     own = {kind: one.queue for (kind, _), one in accounts(settings.channels).items() if one.queue}
 
     def queueing(key: str) -> Queueing:
+        if keys.kind_of(key) == "cron":
+            return structs.replace(usual, mode="followup")  # each run of a job is a turn of its own
         parts = key.split(":")
         mode = own.get(parts[2]) if len(parts) > 2 else None
         return structs.replace(usual, mode=mode) if mode else usual
@@ -394,7 +404,7 @@ def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tu
     return (make_browser(browser),)
 
 
-def _plugins(settings: schema.Settings, *, emit: Emit) -> Loaded:
+def _plugins(settings: schema.Settings, emit: Emit) -> Loaded:
     """What the trusted plug-ins give; where none is trusted, nothing is even looked for."""
     if not settings.plugins.trusted:
         return NOTHING_LOADED

@@ -24,9 +24,9 @@ from limpet.tools.deferred import SEARCH, unwrapped
 from limpet.tools.disk import compare, discard, report
 from limpet.types.content import ResultBlock, Text
 from limpet.types.entry import Payload
-from limpet.types.envelope import Outward
 from limpet.types.event import ToolBegan, ToolEnded, ToolProgress
 from limpet.types.hook import ToolFinished, ToolWanted
+from limpet.types.job import Outward
 from limpet.types.ports import BoundCall, Clock, Emit, Hooks, Journal, PendingCall, Policy, Tool, ToolContext
 from limpet.types.tool import FileIntent, ToolResult, text_result
 

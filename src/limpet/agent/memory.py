@@ -17,7 +17,7 @@ from limpet.types.entry import (
     ToolStarted,
     UserEntry,
 )
-from limpet.types.envelope import Outward
+from limpet.types.job import Outward
 from limpet.types.message import AssistantMessage, Request, ToolChoice, UserMessage
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, ToolSpec

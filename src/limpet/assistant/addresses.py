@@ -28,40 +28,42 @@ class Addresses:
         if len(text) > LONGEST:
             raise ToolError(f"A message has at most {LONGEST:,} characters; send the rest as a file.")
         found = self._store.read(
-            lambda connection: self._named(connection, to, session) if to else _asked(connection, session)
+            lambda connection: (
+                [named(connection, to, tells=_is_owners(connection, session))] if to else _asked(connection, session)
+            )
         )
         return tuple(
             Part(address, text, f"message:{call}:{number}", "reply", Beside()) for number, address in enumerate(found)
         )
 
-    def _named(self, connection: Connection, to: str, session: str) -> list[Address]:
-        """Whom others than the owner can write to is not told to them."""
-        known = self._known(connection)
-        found = [address for names, address in known if to.casefold() in (name.casefold() for name in names)]
-        if not found:
-            there = ", ".join(names[0] for names, _ in known[:LISTED]) or "none yet"
-            hint = f"Those there are: {there}." if _is_owners(connection, session) else ""
-            raise ToolError(f"There is no chat {to!r} to send to.", hint=hint)
-        if len(set(found)) > 1:
-            several = ", ".join(names[0] for names, address in known if address in found)
-            hint = f"Say which: {several}." if _is_owners(connection, session) else "Name it by its id."
-            raise ToolError(f"{to!r} is several chats.", hint=hint)
-        return found[:1]
 
-    def _known(self, connection: Connection) -> list[tuple[tuple[str, ...], Address]]:
-        """What each chat can be called, the unmistakable name first."""
-        found: dict[Address, tuple[str, ...]] = {}
-        for number, peer in enumerate(peers.owners(connection)):
+def named(connection: Connection, to: str, *, tells: bool = True) -> Address:
+    """The chat that is called `to`. Raises `ToolError` that lists those there are, where `tells` allows it."""
+    known = _known(connection)
+    found = [address for names, address in known if to.casefold() in (name.casefold() for name in names)]
+    if not found:
+        there = ", ".join(names[0] for names, _ in known[:LISTED]) or "none yet"
+        raise ToolError(f"There is no chat {to!r} to send to.", hint=f"Those there are: {there}." if tells else "")
+    if len(set(found)) > 1:
+        several = ", ".join(names[0] for names, address in known if address in found)
+        raise ToolError(f"{to!r} is several chats.", hint=f"Say which: {several}." if tells else "Name it by its id.")
+    return found[0]
+
+
+def _known(connection: Connection) -> list[tuple[tuple[str, ...], Address]]:
+    """What each chat can be called, the unmistakable name first."""
+    found: dict[Address, tuple[str, ...]] = {}
+    for number, peer in enumerate(peers.owners(connection)):
+        address = Address(peer.channel, peer.account, peer.chat)
+        if peer.chat:
+            found[address] = (_name(address), *((OWNER,) if number == 0 else ()), peer.id, peer.name)
+    for peer in peers.listed(connection):
+        if peer.chat:
             address = Address(peer.channel, peer.account, peer.chat)
-            if peer.chat:
-                found[address] = (_name(address), *((OWNER,) if number == 0 else ()), peer.id, peer.name)
-        for peer in peers.listed(connection):
-            if peer.chat:
-                address = Address(peer.channel, peer.account, peer.chat)
-                found.setdefault(address, (_name(address), peer.id, peer.name))
-        for row in inbox.groups(connection):
-            found.setdefault(row.address, (_name(row.address), row.group))
-        return [(tuple(filter(None, names)), address) for address, names in found.items()]
+            found.setdefault(address, (_name(address), peer.id, peer.name))
+    for row in inbox.groups(connection):
+        found.setdefault(row.address, (_name(row.address), row.group))
+    return [(tuple(filter(None, names)), address) for address, names in found.items()]
 
 
 def _is_owners(connection: Connection, session: str) -> bool:

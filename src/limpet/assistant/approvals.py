@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from limpet.assistant.services import Services
+from limpet.assistant.unattended import mandate_of
 from limpet.errors import InputError, TurnWaits
 from limpet.store import approvals, inbox, sessions
 from limpet.store.approvals import Place
@@ -44,13 +45,17 @@ class TurnApprovals:
         if found is None:
             if services.store.read(lambda connection: _is_granted(connection, services.agent, wanted)):
                 return Ruling(True)
-            if not services.approvals.can_ask:
+            if not services.approvals.can_ask or self._is_unattended():
                 return Ruling(False, NOBODY)
             found = await services.store.write(lambda connection: self._insert(connection, wanted, now))
             services.nudges.send()
         if not found.outcome and found.expires > now:
             raise TurnWaits((found.id,))
         return _ruling(found if found.outcome else await self._expire(found, now))
+
+    def _is_unattended(self) -> bool:
+        turn = self._writer.turn
+        return mandate_of(self._services.store.read(lambda connection: inbox.of_turn(connection, turn))) is not None
 
     async def _expire(self, found: Approval, now: int) -> Approval:
         await self._services.store.write(lambda connection: approvals.expire(connection, found.id, now=now))

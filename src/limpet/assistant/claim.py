@@ -10,6 +10,7 @@ from limpet.assistant import archive, commands
 from limpet.assistant.services import Services
 from limpet.assistant.weigh import is_cold
 from limpet.errors import LimpetError
+from limpet.session import keys
 from limpet.session.log import Log
 from limpet.store import approvals, commits, entries, inbox, sessions, turns
 from limpet.store.commits import TurnWriter
@@ -67,6 +68,8 @@ async def claim(
         taken.append(sessions.claim(connection, session.id, owner=services.owner))
         if session.id == over and _may_end(connection, over, key=key):
             sessions.end(connection, taken[0], reason=reason, now=now)
+            if reason == keys.EACH_RUN:
+                sessions.owe_nothing(connection, over)
             fresh = sessions.open_live(connection, key, agent=services.agent, now=now)
             taken.append(sessions.claim(connection, fresh.id, owner=services.owner))
             sessions.set_model(connection, taken[1], session.model)
@@ -81,7 +84,7 @@ async def claim(
         services.owner.held.difference_update(lease.session for lease in taken)
         raise
     services.owner.held.difference_update(lease.session for lease in taken[:-1])
-    if len(taken) > 1:
+    if len(taken) > 1 and reason != keys.EACH_RUN:
         services.emit(Notice(NEW_BY_ITSELF[reason]))
     return found
 
@@ -129,10 +132,20 @@ def is_waiting(connection: Connection, turn: TurnRow, *, now: int) -> bool:
 def _over(services: Services, key: str) -> tuple[str, str]:
     """The live session that is to end before the message that waits, and why; empty when it goes on."""
     live = services.store.read(lambda connection: sessions.live(connection, key))
-    if live is None or not (reason := services.rules.resets(key, live.updated, services.clock.now())):
+    if live is None:
+        return "", ""
+    if keys.kind_of(key) == "cron":
+        reason = keys.EACH_RUN if services.store.read(lambda connection: _is_used(connection, live.id)) else ""
+    else:
+        reason = services.rules.resets(key, live.updated, services.clock.now())
+    if not reason:
         return "", ""
     ends = services.store.read(lambda connection: _may_end(connection, live.id, key=key))
     return (live.id, reason) if ends else ("", "")
+
+
+def _is_used(connection: Connection, session: str) -> bool:
+    return entries.last_seq(connection, session) > 0
 
 
 def _may_end(connection: Connection, session: str, *, key: str) -> bool:
@@ -151,6 +164,8 @@ def _before(services: Services, key: str, log: Log, *, profile: Profile, over: s
     reason = _snapshot_reason(services, key, log, profile=profile)
     if not reason:
         return prompting.changes(log.prompt, log.told) if log.prompt else (), "owner"
+    if keys.kind_of(key) == "cron":
+        return (prompting.snapshot(profile, reason=reason, key=key),), "owner"  # each run stands alone
     before = archive.summary_before(services.store, key, ending=over)
     return (prompting.snapshot(profile, reason=reason, before=before.text, key=key),), before.trust
 

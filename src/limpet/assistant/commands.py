@@ -13,6 +13,7 @@ from msgspec import structs
 
 from limpet.assistant import commands_aims as aims
 from limpet.assistant import commands_approvals as approvals
+from limpet.assistant import commands_cron as jobs
 from limpet.assistant import commands_look as look
 from limpet.assistant import commands_mcp as mcp
 from limpet.assistant import commands_memory as memory
@@ -96,8 +97,8 @@ async def _reply(command: Command, order: Order) -> str | None:
 
 
 def _settle(connection: Connection, row: InboxRow, *, reply: str, session: str, now: int) -> None:
-    inbox.settle(connection, row.id, state="done")
-    if reply:
+    """The end of the event and its reply; nothing when it was answered meanwhile, by a lane or at its arrival."""
+    if inbox.settle(connection, row.id, state="done") and reply:
         beside = Beside(reply_to=row.inbound.message if row.inbound.group else "")
         part = Part(address=row.inbound.address, text=reply, key=new_id("p"), beside=beside)
         outbox.queue(connection, part, session=session, turn="", now=now)
@@ -264,6 +265,14 @@ COMMANDS = {
             summary="show or change the steps on the way",
             usage="[add text|done n|drop n|clear]",
             run=aims.plan,
+            needs_lease=True,
+            looks_alone=True,
+        ),
+        Command(
+            name="cron",
+            summary="jobs and reminders: what is due when; pause, resume, run or remove one",
+            usage="[pause|resume|run|remove name]",
+            run=jobs.cron,
             needs_lease=True,
             looks_alone=True,
         ),

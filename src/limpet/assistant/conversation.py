@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from limpet.agent.queue import Control
-from limpet.assistant import asking, commands, commands_mcp, recover, turn
+from limpet.assistant import asking, commands, commands_mcp, recover, turn, unattended
 from limpet.assistant.claim import Claim, StaleLogError, claim, is_waiting
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.receiving import arrived, queueing_of, receive
@@ -115,7 +115,8 @@ class Conversation:
             inbound = row.inbound
             if row.id in self._recalled or commands.find(inbound.text):
                 continue
-            if recall.serves(self.key, inbound.address.channel):
+            channel = inbound.mandate.purpose if inbound.mandate is not None else inbound.address.channel
+            if recall.serves(self.key, channel):
                 prompted = partial(self.services.prompting.memory, profile, key=self.key)
                 self._recalled[row.id] = await recall.facts(inbound.text, key=self.key, log=log, prompted=prompted)
 
@@ -163,8 +164,13 @@ class Conversation:
     def model_reference(self) -> str:
         if self._named:
             return self._named
-        live = self.services.store.read(lambda connection: sessions.live(connection, self.key))
-        return live.model if live else ""
+        services = self.services
+        live = services.store.read(lambda connection: sessions.live(connection, self.key))
+        own = live.model if live else ""
+        mandate = services.store.read(lambda connection: unattended.mandate_under(connection, self.key))
+        if mandate is None:
+            return own
+        return mandate.model or unattended.purpose(services, mandate).model or own
 
     def _is_waiting(self) -> bool:
         """Whether the turn under this key can only go on after its owner has decided something."""
@@ -202,13 +208,15 @@ class Conversation:
 
     async def _resume(self, lease: Lease, found: TurnRow) -> None:
         decided = self.services.store.read(lambda connection: approvals.last_decided(connection, found.id))
-        notice = recover.verdict(found, now=self.services.clock.now(), decided=decided)
+        unasked = self.services.store.read(lambda connection: unattended.mandate_under(connection, self.key))
+        most = recover.MAX_ATTEMPTS if unasked is None else recover.MAX_UNASKED
+        notice = recover.verdict(found, now=self.services.clock.now(), decided=decided, most=most)
         if not notice:
             await self.run_begun(lease, found.id, attempt=found.attempts + (found.state == "running"))
             return
         journal = TurnJournal(self.services, self._writer(lease, found.id), self.log())
         given_up = found.attempts >= recover.MAX_ATTEMPTS
-        await journal.fail(notice, kind="Interrupted", interrupted=not given_up)
+        await journal.fail(notice, kind="Interrupted", interrupted=unasked is not None or not given_up)
 
     async def run_begun(self, lease: Lease, name: str, *, attempt: int = 1) -> TurnEnded | None:
         """Run a turn whose row says `running` under our lease, while watching for a stop from another process."""

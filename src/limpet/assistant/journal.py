@@ -9,6 +9,7 @@ from limpet.assistant import goal_budget
 from limpet.assistant.services import Services
 from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
+from limpet.assistant.unattended import mandate_of, reply_key
 from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
@@ -28,9 +29,10 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, InboxRow, Outward, Part, PartKind, Trust
+from limpet.types.envelope import Beside, InboxRow, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
+from limpet.types.job import Outward
 from limpet.types.message import AssistantMessage, Producer, Request
 from limpet.types.ports import PendingCall
 from limpet.types.tool import Effect, FileIntent, ToolResult, text_result
@@ -55,6 +57,7 @@ class TurnJournal:
     last: str = ""
     _answered: set[int] = field(default_factory=set[int])
     _asked: Request | None = None
+    _alert: str = ""
     _undo: TurnUndo = field(init=False)
 
     def __post_init__(self) -> None:
@@ -152,9 +155,13 @@ class TurnJournal:
     async def end(self, answer: AssistantMessage | None, *, reservation: str) -> bool:
         rows = self._rows()
         said: list[tuple[str, PartKind]] = []
+        mandate = mandate_of(rows)
         if answer is not None and answer.text.strip():
             self.last = answer.text
-            said.append((answer.text, "reply"))
+            key = "" if mandate is None else reply_key(self.services, answer.text, mandate)
+            if key is not None:
+                self._alert = key
+                said.append((answer.text, "reply"))
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
                 said.append((CUT_OFF, "notice"))
@@ -178,13 +185,16 @@ class TurnJournal:
         await self._end(End(state="cancelled", answer=said, results=self._unanswered(STOPPED), error="stopped"))
 
     async def fail(self, notice: str, *, kind: str, interrupted: bool = False) -> None:
-        """End the turn without an answer; everybody who waits for one is told `notice`."""
+        """End the turn without an answer; everybody who waits for one is told `notice`.
+
+        Nobody waits for that of a job: its ledger tells the owner when it is not tried again.
+        """
         self.last = notice
         await self._end(
             End(
                 state="interrupted" if interrupted else "failed",
                 results=self._unanswered(UNKNOWN_OUTCOME),
-                parts=self._parts([(notice, "notice")], self._rows()),
+                parts=self._parts([(notice, "notice")], [row for row in self._rows() if row.inbound.mandate is None]),
                 error=f"{kind}: {notice}",
             )
         )
@@ -218,9 +228,16 @@ class TurnJournal:
     def _parts(self, said: Sequence[tuple[str, PartKind]], rows: Sequence[InboxRow]) -> tuple[Part, ...]:
         """What is said, for every chat with one of the events `rows` that this turn has not answered yet."""
         fresh = [row for row in rows if row.id not in self._answered] or rows
+        fresh = [row for row in fresh if row.inbound.mandate is None or row.inbound.mandate.deliver]
         answered = {row.inbound.address: row.inbound.message if row.inbound.group else "" for row in fresh}
         return tuple(
-            Part(address=address, text=text, key=new_id("p"), kind=kind, beside=Beside(reply_to=message))
+            Part(
+                address=address,
+                text=text,
+                key=self._alert if kind == "reply" and self._alert else new_id("p"),
+                kind=kind,
+                beside=Beside(reply_to=message),
+            )
             for text, kind in said
             for address, message in answered.items()
         )

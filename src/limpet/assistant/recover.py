@@ -10,6 +10,8 @@ from __future__ import annotations
 from limpet.store.turns import TurnRow
 
 MAX_ATTEMPTS = 3
+MAX_UNASKED = 2
+"""… of a run of a job, which is not tried again after its second crash (DESIGN 4)."""
 TOO_OLD = 60 * 60 * 1000
 """Milliseconds after which an interrupted turn is not resumed: its owner has moved on."""
 
@@ -17,20 +19,21 @@ CRASHED = (
     "I crashed three times while I worked on your last message, so I have given it up. Nothing you wrote is lost: "
     "/retry lets me try once more."
 )
+CRASHED_UNASKED = "I crashed twice in this run, and have given it up."
 OUTDATED = (
     "I was interrupted while I worked on a message of {minutes} minutes ago, and did not go on with it after so long. "
     "/retry lets me do it now."
 )
 
 
-def verdict(turn: TurnRow, *, now: int, decided: int = 0) -> str:
-    """Empty when the turn is to be resumed; else the notice with which it ends.
+def verdict(turn: TurnRow, *, now: int, decided: int = 0, most: int = MAX_ATTEMPTS) -> str:
+    """Empty when the turn is to be resumed; else the notice with which it ends. `most` is how often it may crash.
 
     One that waited for its owner is as old as what he `decided` last (UTC ms).
     """
     if turn.state == "waiting":
         return ""
-    if turn.attempts >= MAX_ATTEMPTS:
-        return CRASHED
+    if turn.attempts >= most:
+        return CRASHED if most == MAX_ATTEMPTS else CRASHED_UNASKED
     age = now - max(turn.started, decided)
     return OUTDATED.format(minutes=age // 60_000) if age > TOO_OLD else ""

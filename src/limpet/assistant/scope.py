@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from limpet.assistant.elsewhere import EVENT
 from limpet.assistant.services import Services
+from limpet.assistant.unattended import judged, mandate_of
 from limpet.session.log import Log
 from limpet.store import inbox
 from limpet.store.commits import TurnWriter
@@ -20,12 +23,15 @@ class ScopedPolicy:
         self._services = services
 
     def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
-        return self._services.policy.decide(tool, call, self._scope())
+        turn = self._writer.turn
+        rows = self._services.store.read(lambda connection: inbox.of_turn(connection, turn))
+        verdict = self._services.policy.decide(tool, call, self._scope([row.inbound for row in rows]))
+        mandate = mandate_of(rows)
+        return verdict if mandate is None else judged(tool.spec.name, verdict, mandate)
 
-    def _scope(self) -> Scope:
+    def _scope(self, events: Sequence[Inbound]) -> Scope:
         """As it is now: further people may have joined the turn."""
-        turn, services = self._writer.turn, self._services
-        events = [row.inbound for row in services.store.read(lambda connection: inbox.of_turn(connection, turn))]
+        services = self._services
         trusts: list[Trust] = [event.trust for event in events]
         return Scope(
             agent=services.agent,
@@ -36,6 +42,8 @@ class ScopedPolicy:
 
 
 def person_of(event: Inbound) -> Person:
-    """Who speaks in an event. What an agent of the owner says in another conversation is the owner's."""
+    """Who speaks in an event: for a job who made it. What an agent of the owner says elsewhere is the owner's."""
     is_owner = event.trust == "owner" or event.event.startswith(EVENT)
+    if event.mandate is not None:
+        return Person(event.mandate.channel, event.mandate.sender, is_owner)
     return Person(event.address.channel, event.sender, is_owner)

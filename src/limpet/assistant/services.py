@@ -25,7 +25,7 @@ from limpet.store.owner import Owner
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
-from limpet.types.ports import Asker, Blobs, Clock, Emit, Hooks, Model, Policy, Redactor, Tool
+from limpet.types.ports import Asker, Blobs, Clock, Emit, Hooks, Model, Policy, Redactor, Schedules, Tool
 from limpet.types.profile import Profile
 from limpet.undo.keeper import Keeper
 
@@ -285,6 +285,7 @@ class Services:
     recall: Recall | None = None
     library: Library | None = None
     skills: Skills | None = None
+    schedules: Schedules | None = None
     rules: Rules = Rules()  # noqa: RUF009 (frozen)
     memory: MemoryRules = MemoryRules()  # noqa: RUF009 (frozen)
 

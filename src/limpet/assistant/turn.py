@@ -12,7 +12,7 @@ from limpet.agent.hooks import WatchedView
 from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
-from limpet.assistant import flush
+from limpet.assistant import flush, unattended
 from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.memory_desk import MemoryDesk
@@ -21,14 +21,16 @@ from limpet.assistant.reduce import Place
 from limpet.assistant.scope import ScopedPolicy
 from limpet.assistant.services import Services
 from limpet.assistant.taint import TaintPolicy
+from limpet.assistant.unattended import mandate_of
 from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, TurnWaits, UserError
-from limpet.llm.purposes import purpose_of, sampling_for
+from limpet.llm.purposes import sampling_for
 from limpet.prompt.snapshot import tier_for
 from limpet.session.log import Log
-from limpet.store import sessions, usage
+from limpet.store import inbox, sessions, usage
 from limpet.store.commits import TurnWriter
+from limpet.types.envelope import Mandate
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.hook import TurnBegan, TurnFinished
 from limpet.types.message import Sampling
@@ -96,14 +98,15 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
-    chat = purpose_of(services.purposes, "chat")
-    budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
+    mandate = mandate_of(services.store.read(lambda connection: inbox.of_turn(connection, turn.writer.turn)))
+    chat = unattended.purpose(services, mandate)
+    budget = Budget(unattended.limits(services, mandate), services.clock, spent=spent, local=profile.local)
     view: View = SessionView(
         services,
         turn.log,
         Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
         model=turn.model,
-        asking=Asking(session_sampling(services, session, profile), chat.tool_choice),
+        asking=Asking(session_sampling(services, session, profile, mandate=mandate), chat.tool_choice),
         spend=budget.spend,
         asked=journal.asked,
     )
@@ -186,10 +189,10 @@ def result_limit(window: int) -> int:
     return min(cap, int(tokens * 3 * 0.3))
 
 
-def session_sampling(services: Services, session: str, profile: Profile) -> Sampling:
-    """How the chat model is asked in a session: the owner's settings, and what was said with `/think`."""
+def session_sampling(services: Services, session: str, profile: Profile, *, mandate: Mandate | None = None) -> Sampling:
+    """How the model is asked in a session: the owner's settings, and what was said with `/think`."""
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    chat = purpose_of(services.purposes, "chat")
+    chat = unattended.purpose(services, mandate)
     return sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
 
 

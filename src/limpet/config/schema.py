@@ -290,6 +290,21 @@ class ServerSettings(Struct, frozen=True):
     reads: tuple[str, ...] = ()
 
 
+class ScheduleSettings(Struct, frozen=True):
+    """`parallel` is how many runs of jobs there may be at once."""
+
+    parallel: Count = 4
+
+
+class HeartbeatSettings(Struct, frozen=True):
+    """HEARTBEAT.md is looked at every so many `minutes` (0 = never), within the hours `active` (such as `08:00-23:00`,
+    empty = always) of `user.timezone`. `deliver`: alerts go to the owner's newest chat, or nowhere."""
+
+    minutes: Annotated[int, Meta(ge=0, le=1440)] = 30
+    active: Annotated[str, Meta(pattern=r"^$|^([01]?\d|2[0-3]):[0-5]\d-(([01]?\d|2[0-3]):[0-5]\d|24:00)$")] = ""
+    deliver: Literal["last", "none"] = "last"
+
+
 class McpSettings(Struct, frozen=True):
     """Servers of tools by name. `wait` is how many seconds a start of Limpet waits for those it does not know yet."""
 
@@ -477,6 +492,8 @@ class Settings(Struct, frozen=True):
     approvals: ApprovalSettings = ApprovalSettings()
     gateway: GatewaySettings = GatewaySettings()
     channels: ChannelsSettings = ChannelsSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
+    heartbeat: HeartbeatSettings = HeartbeatSettings()
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
     skills: SkillsSettings = SkillsSettings()

@@ -46,7 +46,7 @@ class Notices:
 
     async def tell_owner(self, text: str, *, key: str = "") -> bool:
         """Tell the owner where he spoke last; False when he has no chat here yet."""
-        home = self._ground.store.read(owner_home)
+        home = self._ground.store.read(peers.owner_home)
         if home is None:
             return False
         await self.say(home, text, key=key)
@@ -87,7 +87,7 @@ class Notices:
 
         def work(connection: Connection) -> bool:
             rows = outbox.untold(connection)
-            home = owner_home(connection) if rows else None
+            home = peers.owner_home(connection) if rows else None
             if home is None:
                 return False
             part = Part(home, _report(rows), f"report:{rows[-1].id}:{now}", "report")
@@ -98,11 +98,6 @@ class Notices:
         if told:
             self._ground.nudges.wake()
         return told
-
-
-def owner_home(connection: Connection) -> Address | None:
-    """The chat in which the owner spoke last with an agent alone."""
-    return _chat(_owner(connection))
 
 
 def _owner(connection: Connection) -> Peer | None:

@@ -63,5 +63,5 @@ def about_left_out(told: Sequence[ToolSpec], there: Sequence[ToolSpec], profile:
     elif tokens((*told, *left)) > limit:
         why = f"all together would pass {SHARE:.0%} of the window ({limit:,} tokens)"
     else:
-        why = "they came after this prompt was made"
+        why = "they are rarely needed, or they came after this prompt was made"
     return f"deferred: {len(left)} tools ({tokens(left):,} tokens), found by tool_search: {why}"

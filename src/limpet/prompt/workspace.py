@@ -16,6 +16,8 @@ from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
 from limpet.prompt.sections import REMEMBERED, PromptContext, Sections
 from limpet.prompt.snapshot import build, changed, rebuild_reason, tier_for
+from limpet.prompt.templates import template
+from limpet.session.keys import kind_of
 from limpet.skills.shelf import Shelf
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow
@@ -84,12 +86,14 @@ class WorkspacePrompting:
 
     def _context(self, profile: Profile, key: str) -> PromptContext:
         """What a prompt is made of besides skills."""
+        unasked = kind_of(key) == "cron"
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         return PromptContext(
             workspace=self._workspace,
             machine=this_machine(os.environ),
             window=profile.window,
-            mode="full" if profile.tools else "none",
+            mode=("minimal" if unasked else "full") if profile.tools else "none",
+            task=template("task_job") if unasked else "",
             conversation=self._conversation,
             memory=self._scope(key),
             days=(f"{today - timedelta(days=1)}", f"{today}"),

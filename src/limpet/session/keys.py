@@ -16,6 +16,8 @@ Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
 NO_LINKS: Mapping[str, Sequence[str]] = MappingProxyType({})
 UNASKED = ("cron", "heartbeat", "hook")
 """Channels of what comes by itself, and kinds of sessions for that alone."""
+EACH_RUN = "run"
+"""Why a session of a job ends: each run has its own."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from limpet.store import approvals, entries, inbox, outbox, processes, sessions, turns, usage
+from limpet.store import approvals, entries, inbox, jobs, outbox, processes, sessions, turns, usage
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
 from limpet.store.turns import TurnState
@@ -28,7 +28,8 @@ from limpet.types.entry import (
     UndoPoint,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Outward, Part, QueueMode, Trust
+from limpet.types.envelope import InboxRow, Part, QueueMode, Trust
+from limpet.types.job import JobChange, Outward
 
 SHORT = 160
 """Characters that are left of a message that is shortened."""
@@ -190,6 +191,8 @@ def result(
     for post in posts:
         if isinstance(post, Part):
             outbox.queue(connection, post, session=writer.lease.session, turn="", now=now)
+        elif isinstance(post, JobChange):
+            jobs.apply(connection, post)
         else:
             inbox.receive(connection, post.key, post.inbound, now=now)
     return [

@@ -130,9 +130,12 @@ def take(connection: Connection, row: int, *, turn: str) -> None:
     connection.execute("UPDATE inbox SET state = 'claimed', turn = ? WHERE id = ?", (turn, row))
 
 
-def settle(connection: Connection, row: int, *, state: InboxState, reason: str = "") -> None:
-    """An event that no turn takes ends: done (a command) or refused, with the reason."""
-    connection.execute("UPDATE inbox SET state = ?, reason = ? WHERE id = ?", (state, reason, row))
+def settle(connection: Connection, row: int, *, state: InboxState, reason: str = "") -> bool:
+    """An event that no turn takes ends: done (a command) or refused, with the reason. False: it had ended already."""
+    connection.execute(
+        "UPDATE inbox SET state = ?, reason = ? WHERE id = ? AND state IN ('queued', 'claimed')", (state, reason, row)
+    )
+    return connection.changes() > 0
 
 
 def settle_turn(connection: Connection, turn: str) -> None:

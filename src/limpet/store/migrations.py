@@ -309,4 +309,44 @@ MIGRATIONS = (
         UNIQUE (channel, account, peer)
     ) WITHOUT ROWID;
     """,
+    """
+    -- jobs: since = slots up to then do not count, due = the next slot that is not in the ledger
+    CREATE TABLE jobs (
+        id TEXT PRIMARY KEY,
+        agent TEXT NOT NULL,
+        name TEXT NOT NULL,
+        state TEXT NOT NULL,
+        since INTEGER NOT NULL,
+        due INTEGER,
+        failures INTEGER NOT NULL DEFAULT 0,
+        reason TEXT NOT NULL DEFAULT '',
+        created INTEGER NOT NULL,
+        payload BLOB NOT NULL
+    ) WITHOUT ROWID;
+    CREATE UNIQUE INDEX jobs_name ON jobs (agent, name);
+    CREATE INDEX jobs_due ON jobs (due) WHERE due IS NOT NULL;
+
+    -- the ledger: what became of each slot; upto, count = one row for several missed ones; next = when it may begin,
+    -- or has to be over
+    CREATE TABLE occurrences (
+        job TEXT NOT NULL,
+        due INTEGER NOT NULL,
+        state TEXT NOT NULL,
+        upto INTEGER NOT NULL,
+        count INTEGER NOT NULL DEFAULT 1,
+        attempt INTEGER NOT NULL DEFAULT 0,
+        next INTEGER NOT NULL DEFAULT 0,
+        inbox INTEGER NOT NULL DEFAULT 0,
+        turn TEXT NOT NULL DEFAULT '',
+        begun INTEGER NOT NULL DEFAULT 0,
+        ended INTEGER NOT NULL DEFAULT 0,
+        reason TEXT NOT NULL DEFAULT '',
+        manual INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (job, due)
+    ) WITHOUT ROWID;
+    CREATE INDEX occurrences_waiting ON occurrences (next) WHERE state = 'waiting';
+    CREATE INDEX occurrences_running ON occurrences (next) WHERE state IN ('claimed', 'started');
+    CREATE INDEX outbox_turn ON outbox (turn) WHERE turn != '';
+    CREATE INDEX occurrences_ended ON occurrences (ended) WHERE ended > 0;
+    """,
 )

@@ -49,6 +49,12 @@ class _Stored(Struct, array_like=True):
     beside: bytes | None
 
 
+def made(connection: Connection, key: str) -> int:
+    """When the part with an idempotency key was queued (UTC ms); 0 when it was not."""
+    row = connection.execute("SELECT created FROM outbox WHERE idempotency = ?", (key,)).fetchone()
+    return 0 if row is None else convert(row, tuple[int])[0]
+
+
 def queue(connection: Connection, part: Part, *, session: str, turn: str, now: int) -> bool:
     """Queue a part; False, and nothing happens, when its key was queued before."""
     where = part.address

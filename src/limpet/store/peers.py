@@ -71,6 +71,12 @@ def owners(connection: Connection) -> list[Peer]:
     return [convert(row, Peer) for row in rows]
 
 
+def owner_home(connection: Connection) -> Address | None:
+    """The chat in which the owner spoke last with an agent alone."""
+    found = next((peer for peer in owners(connection) if peer.chat), None)
+    return None if found is None else Address(channel=found.channel, account=found.account, chat=found.chat)
+
+
 def put(connection: Connection, peer: Peer) -> None:
     """Let somebody speak, or change who they are."""
     connection.execute(

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, convert
 
 from limpet.errors import InputError
-from limpet.store import audit, sessions, turns
+from limpet.store import audit, occurrences, sessions, turns
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -162,8 +162,9 @@ def record(connection: Connection, session: SessionRow, *, entries: int, why: st
 
 
 def drop_old_rows(connection: Connection, *, before: int) -> int:
-    """Delete events and parts that ended before a moment (UTC ms); how many. Those of a turn that runs or waits stay,
-    and so does `usage`: what was spent is never forgotten.
+    """Delete events, parts and slots of jobs that ended before a moment (UTC ms); how many.
+
+    Those of a turn that runs or waits stay, and so does `usage`: what was spent is never forgotten.
     """
     running = "SELECT id FROM turns WHERE state IN ('running', 'waiting')"
     connection.execute(
@@ -182,4 +183,4 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         f" AND turn NOT IN ({running})",
         (before,),
     )
-    return count + connection.changes()
+    return count + connection.changes() + occurrences.forget(connection, before=before)

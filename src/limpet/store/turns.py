@@ -139,5 +139,10 @@ def request_stop(connection: Connection, key: str) -> bool:
     return connection.changes() > 0
 
 
+def request_stop_of(connection: Connection, turn: str) -> None:
+    """Ask a turn that runs or waits to stop."""
+    connection.execute("UPDATE turns SET stop_requested = 1 WHERE id = ? AND state IN ('running', 'waiting')", (turn,))
+
+
 def stop_requested(connection: Connection, turn: str) -> bool:
     return connection.execute("SELECT stop_requested FROM turns WHERE id = ?", (turn,)).fetchone() == (1,)

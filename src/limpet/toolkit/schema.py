@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, cleandoc, signature
-from typing import Concatenate, ParamSpec, get_type_hints
+from typing import Concatenate, Literal, ParamSpec, get_type_hints
 
 from msgspec import Raw, Struct
 
@@ -28,6 +28,7 @@ from limpet.types.tool import Effect, ToolResult, ToolSpec
 
 P = ParamSpec("P")
 Function = Callable[..., Awaitable[ToolResult]]
+Rare = bool | Literal["sought"]
 Sends = bool | Callable[[Mapping[str, object]], bool]
 
 _LONG = 2_000
@@ -40,7 +41,8 @@ class Traits(Struct, frozen=True):
 
     `writes` names the parameters that hold paths it changes (as `paths` finds them in the text, where one holds
     several), `whole` those that a plan shows whole however long. `sends`: it carries words out of the conversation, or
-    which of its calls do. `rare`: a prompt with little room may leave it out.
+    which of its calls do. `rare`: a prompt with little room may leave it out; `sought`: no prompt names it, and only
+    `tool_search` finds it.
     """
 
     effect: Effect
@@ -50,7 +52,7 @@ class Traits(Struct, frozen=True):
     brief: str
     sends: Sends = False
     paths: Callable[[str], Sequence[str]] = lambda text: (text,)
-    rare: bool = False
+    rare: Rare = False
 
 
 class Bound:
@@ -100,7 +102,11 @@ class FunctionTool:
 
     @property
     def rare(self) -> bool:
-        return self._traits.rare
+        return bool(self._traits.rare)
+
+    @property
+    def sought(self) -> bool:
+        return self._traits.rare == "sought"
 
     @property
     def spec(self) -> ToolSpec:
@@ -165,7 +171,7 @@ def tool(
     brief: str = "",
     sends: Sends = False,
     paths: Callable[[str], Sequence[str]] = lambda text: (text,),
-    rare: bool = False,
+    rare: Rare = False,
 ) -> Callable[[Callable[Concatenate[ToolContext, P], Awaitable[ToolResult]]], FunctionTool]:
     """Make a tool of a typed async function whose first parameter is the `ToolContext`.
 

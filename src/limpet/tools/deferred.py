@@ -80,10 +80,8 @@ class CallTool:
     exclusive = False
     effect: Effect = "unsafe"
 
-    def __init__(self, *, tiny: bool = False) -> None:
+    def __init__(self) -> None:
         text = "Call a tool that tool_search has found."
-        if not tiny:
-            text += " The call counts as one of that tool."
         parameters: dict[str, object] = {
             "type": "object",
             "properties": {
@@ -104,15 +102,20 @@ def deferrable(tool: Tool) -> bool:
     return tool.rare if isinstance(tool, FunctionTool) else not isinstance(tool, CallTool)
 
 
+def is_sought(tool: Tool) -> bool:
+    """Whether no prompt names it."""
+    return isinstance(tool, FunctionTool) and tool.sought
+
+
 def make_tool_search(there: Callable[[], Sequence[Tool]]) -> FunctionTool:
     """`tool_search` over the tools that are `there` and that a prompt may leave out."""
 
     @tool(effect="pure", brief="Find more tools.")
     async def tool_search(
         context: ToolContext,
-        query: Annotated[str, "what the tool should do, in a few words; empty: list them all by name"],
+        query: Annotated[str, "what it should do; empty: all by name"],
     ) -> ToolResult:
-        """Find tools that are not listed here, with their parameters; call them with call_tool."""
+        """Find tools not listed here, such as for reminders and jobs; call them with call_tool."""
         specs = [one.spec for one in there() if deferrable(one)]
         room = int(context.result_limit * _SHARE)
         return text_result(shown(ranked(query, specs), specs, room=room) if query.strip() else names(specs))

@@ -14,7 +14,7 @@ from limpet.types.tool import ToolResult, text_result
 def session_tools(sessions: Sessions) -> tuple[FunctionTool, ...]:
     """The tools over what knows the other conversations."""
 
-    @tool(effect="pure", brief="Search past conversations.", rare=True)
+    @tool(effect="pure", brief="Search past conversations.", rare="sought")
     async def session_search(
         context: ToolContext,
         words: Annotated[str, "what to look for; empty: list the newest conversations"] = "",
@@ -25,7 +25,7 @@ def session_tools(sessions: Sessions) -> tuple[FunctionTool, ...]:
             return _result(*await sessions.around(anchor, session=context.session, limit=context.result_limit))
         return _result(*await sessions.search(words, session=context.session, limit=context.result_limit))
 
-    @tool(effect="row", brief="Say something in another conversation.", sends=True, rare=True)
+    @tool(effect="row", brief="Say something in another conversation.", sends=True, rare="sought")
     async def session_send(
         context: ToolContext,
         to: Annotated[str, "its key or name"],

@@ -61,11 +61,31 @@ class Choice(Struct, frozen=True):
     says: str
 
 
+class Mandate(Struct, frozen=True, omit_defaults=True):
+    """What a job may do in one of its runs: fixed when the job is made, and carried by the event that begins a run.
+
+    `channel` and `sender` say who made it, for policy. `model` is `provider/model`, empty = that of the `purpose`.
+    `tools` are patterns of the tools there are, empty = all; `grants` of those that need no approval. `dollars` is the
+    most that a run may cost, 0 = as any turn. Without `deliver` its answer goes nowhere.
+    """
+
+    job: str
+    name: str
+    purpose: Literal["cron", "heartbeat"] = "cron"
+    channel: str = "cli"
+    sender: str = ""
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    dollars: float = 0.0
+    deliver: bool = True
+
+
 class Inbound(Struct, frozen=True, omit_defaults=True):
     """One inbound event. `event` is the platform's id of it, unique per (channel, account).
 
     `message` is the platform's id of the message, `name` how the sender calls himself, `group` the name of the group
-    it was said in (empty: between two).
+    it was said in (empty: between two). `mandate` is there when nobody says it, but a job of somebody.
     """
 
     address: Address
@@ -77,6 +97,7 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     message: str = ""
     name: str = ""
     group: str = ""
+    mandate: Mandate | None = None
 
 
 class Post(Struct, frozen=True):
@@ -123,10 +144,6 @@ class Part(Struct, frozen=True):
     key: str
     kind: PartKind = "reply"
     beside: Beside = NOTHING_BESIDE
-
-
-Outward = Post | Part
-"""What a call says elsewhere, committed with its result."""
 
 
 class OutboxRow(Struct, frozen=True):

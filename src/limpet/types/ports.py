@@ -11,9 +11,10 @@ from msgspec import Struct
 from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
-from limpet.types.envelope import Outward, Part, Post, Trust
+from limpet.types.envelope import Part, Post, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
+from limpet.types.job import JobAct, JobChange, JobWish, Outward
 from limpet.types.message import AssistantMessage, Request, ToolChoice
 from limpet.types.profile import Profile
 from limpet.types.tool import NO_VEIL, Effect, FileIntent, ToolResult, ToolSpec, Veil
@@ -224,6 +225,22 @@ class Outbound(Protocol):
         Raises `ToolError` that lists the chats there are.
         """
         ...
+
+
+class Schedules(Protocol):
+    """Called by the tool `cron` and by `/cron`; provided by `schedule`.
+
+    `session` is the id of the conversation that asks; empty: its owner does, from wherever. All raise `InputError`, and
+    `ToolError` in a run of a job. The changes are made by whoever commits them; the text says what they are.
+    """
+
+    def add(self, wish: JobWish, *, session: str) -> tuple[JobChange, str]: ...
+
+    def act(self, act: JobAct, name: str, *, session: str = "") -> tuple[JobChange, str]:
+        """`name` is the name or the id of a job."""
+        ...
+
+    def listed(self, *, session: str = "") -> str: ...
 
 
 class Memory(Protocol):

@@ -1,0 +1,1 @@
+"""What happens by itself, in time: jobs, the ledger of their slots, the heartbeat."""
