@@ -19,7 +19,7 @@ from limpet.assistant.services import Services
 from limpet.errors import LeaseHeldError, LeaseLostError
 from limpet.session.aims import Aims
 from limpet.session.log import Log
-from limpet.store import approvals, entries, inbox, sessions, turns
+from limpet.store import approvals, entries, inbox, sessions, subagents, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -113,7 +113,7 @@ class Conversation:
             return
         for row in waiting:
             inbound = row.inbound
-            if row.id in self._recalled or commands.find(inbound.text):
+            if row.id in self._recalled or commands.find(inbound.text) or subagents.is_about(row):
                 continue
             if recall.serves(self.key, inbound.address.channel):
                 prompted = partial(self.services.prompting.memory, profile, key=self.key)
@@ -187,6 +187,7 @@ class Conversation:
             key=self.key,
             render=partial(self._render, session=lease.session),
             queueing=queueing_of(self.services, self.key, lease.session),
+            crowd=self.services.rules.helpers.crowd,
         )
 
     def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:

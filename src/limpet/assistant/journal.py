@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from limpet.assistant import goal_budget
+from msgspec import structs
+
+from limpet.assistant import goal_budget, subagents
 from limpet.assistant.services import Services
 from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
@@ -13,6 +15,7 @@ from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, outbox, sessions, turns, usage
+from limpet.store import subagents as helpers
 from limpet.store.commits import End, TurnWriter
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
@@ -28,7 +31,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, InboxRow, Outward, Part, PartKind, Trust
+from limpet.types.envelope import Beside, Inbound, InboxRow, Outward, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.message import AssistantMessage, Producer, Request
@@ -97,7 +100,8 @@ class TurnJournal:
         intent = next((one.intent for one in self.log.pending() if one.name == call.name), None)
         soul = intent is not None and not result.is_error and changes_soul(self.services.workspace, intent)
         said = SOUL_CHANGED if soul else ""
-        parts = self._parts([(said, "notice")] if said else [], self._rows() if said else ())
+        origins = subagents.origins_of(self.services.store, self.writer.turn) if said else ()
+        parts = _parts([(said, "notice")], origins)
         await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts, parts=parts)
         if said:
             self.services.emit(Notice(said, level="warning"))
@@ -180,11 +184,14 @@ class TurnJournal:
     async def fail(self, notice: str, *, kind: str, interrupted: bool = False) -> None:
         """End the turn without an answer; everybody who waits for one is told `notice`."""
         self.last = notice
+        turn = self.writer.turn
+        results = self.services.store.read(lambda connection: subagents.unanswered(connection, turn))
+        said: list[tuple[str, PartKind]] = [(notice, "notice"), *([(results, "reply")] if results else [])]
         await self._end(
             End(
                 state="interrupted" if interrupted else "failed",
                 results=self._unanswered(UNKNOWN_OUTCOME),
-                parts=self._parts([(notice, "notice")], self._rows()),
+                parts=self._parts(said, self._rows()),
                 error=f"{kind}: {notice}",
             )
         )
@@ -216,14 +223,12 @@ class TurnJournal:
         return self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
 
     def _parts(self, said: Sequence[tuple[str, PartKind]], rows: Sequence[InboxRow]) -> tuple[Part, ...]:
-        """What is said, for every chat with one of the events `rows` that this turn has not answered yet."""
+        """What is said, for every chat with one of the events `rows` that this turn has not answered yet; a helper
+        answers in none."""
+        if subagents.is_helper(self.writer.key):
+            return ()
         fresh = [row for row in rows if row.id not in self._answered] or rows
-        answered = {row.inbound.address: row.inbound.message if row.inbound.group else "" for row in fresh}
-        return tuple(
-            Part(address=address, text=text, key=new_id("p"), kind=kind, beside=Beside(reply_to=message))
-            for text, kind in said
-            for address, message in answered.items()
-        )
+        return _parts(said, [row.inbound for row in fresh])
 
     async def _append_all(
         self,
@@ -249,10 +254,10 @@ class TurnJournal:
 
     async def _end(self, ending: End) -> bool:
         await self._undo.finish()
-        now = self.services.clock.now()
-        made, over = await self.services.store.write(
-            lambda connection: commits.end(connection, self.writer, ending, now=now)
-        )
+        now, store, key = self.services.clock.now(), self.services.store, self.writer.key
+        if helper := store.read(lambda connection: helpers.of_key(connection, key)):
+            ending = structs.replace(ending, outcome=subagents.outcome_of(helper, ending, self.log))
+        made, over = await store.write(lambda connection: commits.end(connection, self.writer, ending, now=now))
         self.log.extend(made)
         if over:
             self._undo.over()
@@ -264,3 +269,13 @@ class TurnJournal:
 
 def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:
     return ToolResultEntry(assistant=call.assistant, index=call.index, name=call.call.name, result=result)
+
+
+def _parts(said: Sequence[tuple[str, PartKind]], heard: Sequence[Inbound]) -> tuple[Part, ...]:
+    """What is said, for every chat with one of the events `heard`."""
+    answered = {one.address: one.message if one.group else "" for one in heard}
+    return tuple(
+        Part(address=address, text=text, key=new_id("p"), kind=kind, beside=Beside(reply_to=message))
+        for text, kind in said
+        for address, message in answered.items()
+    )

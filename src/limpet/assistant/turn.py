@@ -12,7 +12,7 @@ from limpet.agent.hooks import WatchedView
 from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
-from limpet.assistant import flush
+from limpet.assistant import flush, subagents
 from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.memory_desk import MemoryDesk
@@ -96,14 +96,16 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
-    chat = purpose_of(services.purposes, "chat")
-    budget = Budget(services.limits, services.clock, spent=spent, local=profile.local)
+    key = turn.writer.key
+    asked = purpose_of(services.purposes, subagents.purpose_for(key))
+    limits = subagents.limits_for(key, services.limits, services.rules.helpers)
+    budget = Budget(limits, services.clock, spent=spent, local=profile.local)
     view: View = SessionView(
         services,
         turn.log,
-        Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
+        Place(key, turn.writer.lease, turn.writer.turn),
         model=turn.model,
-        asking=Asking(session_sampling(services, session, profile), chat.tool_choice),
+        asking=Asking(session_sampling(services, session, profile, key=key), asked.tool_choice),
         spend=budget.spend,
         asked=journal.asked,
     )
@@ -131,8 +133,9 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
                     approvals=TurnApprovals(services, turn.writer),
                 ),
                 turn=turn.writer.turn,
-                memory=MemoryDesk(services, turn.writer.key, turn.log),
-                veil=scope_of(turn.writer.key, services.memory.bound).veil,
+                background=tier_for(profile.window) != "tiny" and not subagents.is_helper(key),
+                memory=MemoryDesk(services, key, turn.log),
+                veil=scope_of(key, services.memory.bound).veil,
             ),
             journal=journal,
             locks=services.locks,
@@ -186,11 +189,11 @@ def result_limit(window: int) -> int:
     return min(cap, int(tokens * 3 * 0.3))
 
 
-def session_sampling(services: Services, session: str, profile: Profile) -> Sampling:
-    """How the chat model is asked in a session: the owner's settings, and what was said with `/think`."""
+def session_sampling(services: Services, session: str, profile: Profile, *, key: str = "") -> Sampling:
+    """How the model of a session under `key` is asked: the owner's settings, and what was said with `/think`."""
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    chat = purpose_of(services.purposes, "chat")
-    return sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
+    purpose = purpose_of(services.purposes, subagents.purpose_for(key))
+    return sampling_for(purpose, profile, thinking=(row.thinking if row else "") or None)
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:
