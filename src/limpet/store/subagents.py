@@ -203,6 +203,14 @@ def newest_over(connection: Connection, key: str, *, since: int, limit: int) -> 
     return found[-limit:]
 
 
+def cost_of(connection: Connection, key: str) -> int | None:
+    """What a helper has used so far in micro-dollars; None while nothing with a known price was."""
+    row = connection.execute(
+        "SELECT SUM(cost) FROM usage WHERE session IN (SELECT id FROM sessions WHERE key = ?)", (key,)
+    ).fetchone()
+    return convert(row, tuple[int | None])[0]
+
+
 def of_event(connection: Connection, key: str, event: str) -> Helper | None:
     """The helper that the event of a session key is about: its task, or the result of one of its own."""
     if event.startswith(RESULT):
