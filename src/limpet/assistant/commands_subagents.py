@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from limpet.assistant.helping import stop as stop_helpers
 from limpet.assistant.orders import Order
 from limpet.assistant.services import Services
 from limpet.assistant.subagents import depth_of
+from limpet.assistant.subagents import stop as stop_helpers
 from limpet.store import subagents
 from limpet.store.sql import Connection
 from limpet.store.subagents import Helper

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from limpet.assistant.conversation import LOOK_AGAIN, Conversation
 from limpet.assistant.services import Services
+from limpet.assistant.subagents import stop
 from limpet.errors import LimpetError
 from limpet.store import inbox, sessions, subagents, turns
 from limpet.store.sql import Connection
@@ -92,13 +93,6 @@ class Helping:
 def _is_open(connection: Connection, key: str) -> bool:
     found = subagents.of_key(connection, key)
     return found is not None and found.ended is None
-
-
-async def stop(services: Services, found: list[Helper]) -> None:
-    """Stop helpers, those of theirs, and their commands."""
-    now, crowd = services.clock.now(), services.rules.helpers.crowd
-    await services.store.write(lambda connection: subagents.stop(connection, found, crowd, now=now))
-    services.nudges.send()
 
 
 async def park(services: Services, key: str) -> None:

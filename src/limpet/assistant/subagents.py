@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from msgspec import structs
 
 from limpet.agent.limits import Limits
-from limpet.assistant.services import HelperRules, Models
+from limpet.assistant.services import HelperRules, Models, Services
 from limpet.errors import LimpetError, ToolError
 from limpet.llm.purposes import PurposeName
 from limpet.session import keys
@@ -208,3 +208,10 @@ def unanswered(connection: Connection, turn: str) -> str:
     found = [subagents.of_event(connection, row.key, row.inbound.event) for row in inbox.of_turn(connection, turn)]
     results = [one for one in found if one is not None and one.ended is not None]
     return "\n\n".join(f"What the helper for “{one.title}” has found:\n{one.answer or NOTHING}" for one in results)
+
+
+async def stop(services: Services, found: list[Helper]) -> None:
+    """Stop helpers, those of theirs, and their commands."""
+    now, crowd = services.clock.now(), services.rules.helpers.crowd
+    await services.store.write(lambda connection: subagents.stop(connection, found, crowd, now=now))
+    services.nudges.send()

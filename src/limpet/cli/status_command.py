@@ -24,7 +24,7 @@ STALE = 30_000
 
 
 class Report(Struct, frozen=True):
-    """What `--json` prints. `gateway` is None when none runs; money is in micro-dollars; `helpers` are those at work."""
+    """What `--json` prints. `gateway` is None when none runs; money in micro-dollars; `helpers` are those at work."""
 
     gateway: Snapshot | None
     is_hung: bool
