@@ -81,8 +81,9 @@ class Toolbox(Sequence[Tool]):
         self.full = self._offered((*make(sessions=extras.sessions), *extras.more))
         self._tiny = self._offered(make(tiny=True))
         search = make_tool_search(lambda: self._all)
-        self._ways = self._offered((CallTool(), search))
-        self._tiny_ways = self._offered((CallTool(), search.tiny()))
+        rare = [tool.spec.name for tool in self.full if deferrable(tool)]
+        self._ways = self._offered((CallTool(rare=rare), search))
+        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""

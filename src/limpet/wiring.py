@@ -26,8 +26,9 @@ from limpet.assistant.library import library_of
 from limpet.assistant.memory_scope import scope_of
 from limpet.assistant.owners import with_owners
 from limpet.assistant.recalling import Recalling, Recollection
-from limpet.assistant.services import Keeping, MemoryRules, Resets, Rules, Services
+from limpet.assistant.services import HelperRules, Keeping, MemoryRules, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
+from limpet.assistant.subagents import Spawning, lacks, role_of
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -45,7 +46,7 @@ from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
 from limpet.plugins.loaded import NOTHING_LOADED, Loaded
-from limpet.prompt.runtime import day_start, local_moment
+from limpet.prompt.runtime import day_start, local_moment, local_time
 from limpet.prompt.templates import seed_workspace
 from limpet.prompt.workspace import Beside, WorkspacePrompting
 from limpet.sandbox.network import NO_NETWORK, Network
@@ -65,6 +66,7 @@ from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
+from limpet.store.subagents import Crowd
 from limpet.store.usage import UsageMeter
 from limpet.toolbox import Toolbox, ToolExtras, command_limits
 from limpet.tools.cron import make_cron
@@ -76,6 +78,7 @@ from limpet.tools.profiles import is_own, offered
 from limpet.tools.protected import present
 from limpet.tools.recollect import recollection_tools
 from limpet.tools.rules import RulePolicy
+from limpet.tools.spawn import make_spawn
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
 from limpet.types.ports import Emit, Tool
@@ -128,16 +131,16 @@ async def open_agent(
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
     sandbox = _sandbox(stack, settings, home)
     processes = await _processes(stack, sandbox, StoredProcesses(store, state.owner, clock))
-    blobs = BlobStore(str(home.blobs), store)
+    blobs, others = BlobStore(str(home.blobs), store), _elsewhere(settings, store, redactor)
     models = _models(settings, home, entrance, state=state, blobs=blobs, redactor=redactor)
     studio = _studio(stack, settings, models)
     skills = shelf_of(settings, home, os.environ, has_tool=lambda name: name in tools.names)
     extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
     servers, plugins = await _open_servers(stack, settings, home, emit=entrance.emit), _plugins(settings, entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    others = Elsewhere(store, redactor, visibility=settings.sessions.visibility)
     schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
-    own = (*recollection_tools(recall), *_speaking(store, schedules), *_browser(stack, settings, home), *plugins.tools)
+    speaking = (make_cron(schedules), *_speaking(settings, models, entrance.agent, store=store, redactor=redactor))
+    own = (*recollection_tools(recall), *speaking, *_browser(stack, settings, home), *plugins.tools)
     tools = Toolbox(
         sandbox,
         settings.tools,
@@ -154,7 +157,7 @@ async def open_agent(
         nudges=state.nudges,
         clock=clock,
         models=models,
-        prompting=_prompting(settings, str(workspace), entrance, tools=tools, redactor=redactor, skills=skills),
+        prompting=_prompting(settings, entrance, store, tools=tools, redactor=redactor, skills=skills, home=home),
         notes=_notes(settings, str(workspace)),
         weights=Weights(),
         tools=tools,
@@ -180,9 +183,8 @@ async def open_agent(
     )
 
 
-def _speaking(store: Store, schedules: StoredSchedules) -> tuple[Tool, ...]:
-    """The tools that speak in chats, now and later."""
-    return (make_message(Addresses(store)), make_cron(schedules))
+def _elsewhere(settings: schema.Settings, store: Store, redactor: SecretRedactor) -> Elsewhere:
+    return Elsewhere(store, redactor, visibility=settings.sessions.visibility)
 
 
 def _recall(
@@ -243,24 +245,31 @@ def _studio(stack: AsyncExitStack, settings: schema.Settings, models: ModelShelf
 
 def _prompting(
     settings: schema.Settings,
-    workspace: str,
     entrance: Entrance,
+    store: Store,
     *,
     tools: Toolbox,
     redactor: SecretRedactor,
     skills: Shelf,
+    home: Home,
 ) -> WorkspacePrompting:
+    depth, zone = settings.helpers.depth, settings.user.timezone
     for warning in skills.warnings():
         entrance.emit(Notice(warning, level="warning"))
     return WorkspacePrompting(
-        workspace,
+        str(find_workspace(settings.agent.workspace, home)),
         settings,
         tools=tools.specs,
         redactor=redactor,
         clock=SystemClock(),
         conversation=entrance.conversation,
         emit=entrance.emit,
-        beside=Beside(lambda key: scope_of(key, settings.memory.bound), skills),
+        beside=Beside(
+            lambda key: scope_of(key, settings.memory.bound),
+            skills,
+            task=lambda key: role_of(store, key, when=lambda at: local_time(at, zone)),
+            withheld=lambda key, tool: bool(lacks(key, tool, depth=depth)),
+        ),
     )
 
 
@@ -314,6 +323,21 @@ def _memory(settings: schema.Settings, library: Library) -> MemoryRules:
     )
 
 
+def _speaking(
+    settings: schema.Settings, models: ModelShelf, agent: str, *, store: Store, redactor: SecretRedactor
+) -> tuple[Tool, ...]:
+    """The tools that speak to chats and to helpers."""
+    model = settings.models.purposes.subagent.model
+    spawning = Spawning(store, models, redactor, rules=_helpers(settings), model=model, agent=agent)
+    return make_message(Addresses(store)), make_spawn(spawning)
+
+
+def _helpers(settings: schema.Settings) -> HelperRules:
+    wanted = settings.helpers
+    limits = Limits(steps=wanted.steps, minutes=wanted.minutes, dollars=wanted.dollars)
+    return HelperRules(wanted.depth, Crowd(wanted.each, wanted.all), limits)
+
+
 def _rules(settings: schema.Settings, home: Home) -> Rules:
     return Rules(
         resets=_resets(settings),
@@ -322,6 +346,7 @@ def _rules(settings: schema.Settings, home: Home) -> Rules:
         keeping=keeping(settings, home),
         approval=round(settings.approvals.minutes * 60_000),
         queueing=_queueing(settings),
+        helpers=_helpers(settings),
     )
 
 

@@ -14,7 +14,8 @@ from limpet.sandbox.run import Sandbox
 from limpet.tools.builtin import builtin
 from limpet.tools.policy import BuiltinPolicy
 from limpet.tools.rules import RulePolicy
-from limpet.types.ports import Person, Scope, Tool, Verdict
+from limpet.types.envelope import Person
+from limpet.types.ports import Scope, Tool, Verdict
 
 HERE = Scope(workspace="/w")
 NO_SANDBOX = Sandbox(enabled=False)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from msgspec import structs
 
 from limpet.assistant.services import Services
+from limpet.assistant.subagents import is_helper
 from limpet.assistant.unattended import mandate_of
 from limpet.errors import InputError, TurnWaits
-from limpet.store import approvals, inbox, sessions
+from limpet.store import approvals, inbox, sessions, subagents
 from limpet.store.approvals import Place
 from limpet.store.commits import TurnWriter
 from limpet.store.sql import Connection
@@ -45,7 +46,7 @@ class TurnApprovals:
         if found is None:
             if services.store.read(lambda connection: _is_granted(connection, services.agent, wanted)):
                 return Ruling(True)
-            if not services.approvals.can_ask or self._is_unattended():
+            if not services.approvals.can_ask or self._is_unattended() or is_helper(self._writer.key):
                 return Ruling(False, NOBODY)
             found = await services.store.write(lambda connection: self._insert(connection, wanted, now))
             services.nudges.send()
@@ -65,7 +66,9 @@ class TurnApprovals:
         services, writer = self._services, self._writer
         if not sessions.fresh(connection, writer.lease):
             raise sessions.lost(writer.lease)
-        asked_by = [row.inbound for row in inbox.of_turn(connection, writer.turn) if row.inbound.trust == "owner"]
+        rows = inbox.of_turn(connection, writer.turn)
+        people = [one for row in rows for one in subagents.origins(connection, row)]
+        asked_by = [one for one in people if one.trust == "owner"]
         place = Place(
             session=writer.lease.session,
             key=writer.key,

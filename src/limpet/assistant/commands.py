@@ -20,6 +20,7 @@ from limpet.assistant import commands_memory as memory
 from limpet.assistant import commands_recall as recall
 from limpet.assistant import commands_session as session
 from limpet.assistant import commands_skills as skills
+from limpet.assistant import commands_subagents as subagents
 from limpet.assistant import commands_tree as tree
 from limpet.assistant import commands_trust as trust
 from limpet.assistant import commands_undo as undo
@@ -184,6 +185,12 @@ COMMANDS = {
             usage="[mode|default]",
             run=session.queue,
             needs_lease=True,
+        ),
+        Command(
+            name="subagents",
+            summary="the helpers at work here, and those of the last day; stop one",
+            usage="[stop id|all]",
+            run=subagents.show_or_stop,
         ),
         Command(name="export", summary="this conversation as a file", run=session.export, peers="alone"),
         Command(name="restart", summary="have the gateway begin anew", run=session.restart),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from limpet.assistant import asking
+from limpet.assistant.commands_subagents import stop_all
 from limpet.assistant.orders import Order, Talk
 from limpet.assistant.services import Keeping
 from limpet.llm.cache_marks import takes_marks
@@ -169,4 +170,7 @@ async def stop(order: Order) -> str:
     conversation = order.conversation
     found = await asking.stop(conversation.services, conversation.key)
     conversation.stop()
-    return "Stopped." if found else "There is nothing to stop."
+    helpers = await stop_all(conversation.services, conversation.key)
+    if not found and not helpers:
+        return "There is nothing to stop."
+    return "Stopped." if not helpers else f"Stopped, with {helpers} helper{'s' if helpers > 1 else ''}."

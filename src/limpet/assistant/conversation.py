@@ -19,7 +19,7 @@ from limpet.assistant.services import Services
 from limpet.errors import LeaseHeldError, LeaseLostError
 from limpet.session.aims import Aims
 from limpet.session.log import Log
-from limpet.store import approvals, entries, inbox, sessions, turns
+from limpet.store import approvals, entries, inbox, sessions, subagents, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -113,7 +113,7 @@ class Conversation:
             return
         for row in waiting:
             inbound = row.inbound
-            if row.id in self._recalled or commands.find(inbound.text):
+            if row.id in self._recalled or commands.find(inbound.text) or subagents.is_about(row):
                 continue
             channel = inbound.mandate.purpose if inbound.mandate is not None else inbound.address.channel
             if recall.serves(self.key, channel):
@@ -193,6 +193,7 @@ class Conversation:
             key=self.key,
             render=partial(self._render, session=lease.session),
             queueing=queueing_of(self.services, self.key, lease.session),
+            crowd=self.services.rules.helpers.crowd,
         )
 
     def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:

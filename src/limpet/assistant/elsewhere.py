@@ -105,7 +105,7 @@ class Elsewhere:
             raise ToolError("This turn was itself begun by another conversation: it cannot speak to further ones.")
         names = (to, keys.main(own.agent) if to == "main" else f"agent:{own.agent}:cli:{to}")
         for row in self._reach(connection, session):
-            if not row.ended and (row.key in names or row.id == to):
+            if not row.ended and keys.kind_of(row.key) != "subagent" and (row.key in names or row.id == to):
                 if row.id == own.id:
                     raise ToolError("That is this conversation.")
                 newest = inbox.newest(connection, row.key)

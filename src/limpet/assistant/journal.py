@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from limpet.assistant import goal_budget
+from msgspec import structs
+
+from limpet.assistant import goal_budget, subagents
 from limpet.assistant.services import Services
 from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
@@ -14,6 +16,7 @@ from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, outbox, sessions, turns, usage
+from limpet.store import subagents as helpers
 from limpet.store.commits import End, TurnWriter
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
@@ -29,7 +32,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, InboxRow, Part, PartKind, Trust
+from limpet.types.envelope import Beside, Inbound, InboxRow, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.job import Outward
@@ -100,7 +103,8 @@ class TurnJournal:
         intent = next((one.intent for one in self.log.pending() if one.name == call.name), None)
         soul = intent is not None and not result.is_error and changes_soul(self.services.workspace, intent)
         said = SOUL_CHANGED if soul else ""
-        parts = self._parts([(said, "notice")] if said else [], self._rows() if said else ())
+        origins = subagents.origins_of(self.services.store, self.writer.turn) if said else ()
+        parts = _parts([(said, "notice")], origins)
         await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts, parts=parts)
         if said:
             self.services.emit(Notice(said, level="warning"))
@@ -190,11 +194,14 @@ class TurnJournal:
         Nobody waits for that of a job: its ledger tells the owner when it is not tried again.
         """
         self.last = notice
+        turn = self.writer.turn
+        results = self.services.store.read(lambda connection: subagents.unanswered(connection, turn))
+        said: list[tuple[str, PartKind]] = [(notice, "notice"), *([(results, "reply")] if results else [])]
         await self._end(
             End(
                 state="interrupted" if interrupted else "failed",
                 results=self._unanswered(UNKNOWN_OUTCOME),
-                parts=self._parts([(notice, "notice")], [row for row in self._rows() if row.inbound.mandate is None]),
+                parts=self._parts(said, [row for row in self._rows() if row.inbound.mandate is None]),
                 error=f"{kind}: {notice}",
             )
         )
@@ -226,21 +233,13 @@ class TurnJournal:
         return self.services.store.read(lambda connection: inbox.of_turn(connection, turn))
 
     def _parts(self, said: Sequence[tuple[str, PartKind]], rows: Sequence[InboxRow]) -> tuple[Part, ...]:
-        """What is said, for every chat with one of the events `rows` that this turn has not answered yet."""
+        """What is said, for every chat with one of the events `rows` that this turn has not answered yet; a helper
+        answers in none."""
+        if subagents.is_helper(self.writer.key):
+            return ()
         fresh = [row for row in rows if row.id not in self._answered] or rows
         fresh = [row for row in fresh if row.inbound.mandate is None or row.inbound.mandate.deliver]
-        answered = {row.inbound.address: row.inbound.message if row.inbound.group else "" for row in fresh}
-        return tuple(
-            Part(
-                address=address,
-                text=text,
-                key=self._alert if kind == "reply" and self._alert else new_id("p"),
-                kind=kind,
-                beside=Beside(reply_to=message),
-            )
-            for text, kind in said
-            for address, message in answered.items()
-        )
+        return _parts(said, [row.inbound for row in fresh], alert=self._alert)
 
     async def _append_all(
         self,
@@ -266,10 +265,10 @@ class TurnJournal:
 
     async def _end(self, ending: End) -> bool:
         await self._undo.finish()
-        now = self.services.clock.now()
-        made, over = await self.services.store.write(
-            lambda connection: commits.end(connection, self.writer, ending, now=now)
-        )
+        now, store, key = self.services.clock.now(), self.services.store, self.writer.key
+        if helper := store.read(lambda connection: helpers.of_key(connection, key)):
+            ending = structs.replace(ending, outcome=subagents.outcome_of(helper, ending, self.log))
+        made, over = await store.write(lambda connection: commits.end(connection, self.writer, ending, now=now))
         self.log.extend(made)
         if over:
             self._undo.over()
@@ -281,3 +280,19 @@ class TurnJournal:
 
 def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:
     return ToolResultEntry(assistant=call.assistant, index=call.index, name=call.call.name, result=result)
+
+
+def _parts(said: Sequence[tuple[str, PartKind]], heard: Sequence[Inbound], *, alert: str = "") -> tuple[Part, ...]:
+    """What is said, for every chat with one of the events `heard`; a reply under the key `alert`, where it has one."""
+    answered = {one.address: one.message if one.group else "" for one in heard}
+    return tuple(
+        Part(
+            address=address,
+            text=text,
+            key=alert if kind == "reply" and alert else new_id("p"),
+            kind=kind,
+            beside=Beside(reply_to=message),
+        )
+        for text, kind in said
+        for address, message in answered.items()
+    )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from limpet.assistant.elsewhere import EVENT
 from limpet.assistant.services import Services
+from limpet.assistant.subagents import lacks, origins_of
 from limpet.assistant.unattended import judged, mandate_of
 from limpet.session.log import Log
 from limpet.store import inbox
 from limpet.store.commits import TurnWriter
-from limpet.types.envelope import Inbound, Trust, lowest
-from limpet.types.ports import EVERYWHERE, BoundCall, Person, Scope, Tool, Verdict
+from limpet.types.envelope import Inbound, Person, Trust, lowest
+from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, Verdict
 
 
 class ScopedPolicy:
@@ -23,15 +22,19 @@ class ScopedPolicy:
         self._services = services
 
     def decide(self, tool: Tool, call: BoundCall, scope: Scope = EVERYWHERE) -> Verdict:
+        depth = self._services.rules.helpers.depth
+        if why := lacks(self._writer.key, tool.spec.name, depth=depth):
+            return Verdict("deny", why, rule="helper")
         turn = self._writer.turn
         rows = self._services.store.read(lambda connection: inbox.of_turn(connection, turn))
-        verdict = self._services.policy.decide(tool, call, self._scope([row.inbound for row in rows]))
+        verdict = self._services.policy.decide(tool, call, self._scope())
         mandate = mandate_of(rows)
         return verdict if mandate is None else judged(tool.spec.name, verdict, mandate)
 
-    def _scope(self, events: Sequence[Inbound]) -> Scope:
-        """As it is now: further people may have joined the turn."""
+    def _scope(self) -> Scope:
+        """As it is now: further people may have joined the turn. A helper works for those its parent works for."""
         services = self._services
+        events = origins_of(services.store, self._writer.turn)
         trusts: list[Trust] = [event.trust for event in events]
         return Scope(
             agent=services.agent,

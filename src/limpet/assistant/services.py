@@ -18,10 +18,11 @@ from limpet.llm.media.studio import Studio
 from limpet.llm.purposes import PurposeName, purpose_of, sampling_for
 from limpet.memory.library import Library
 from limpet.session.log import Log
-from limpet.store.commits import STEERING, Queueing
+from limpet.store.commits import CROWD, STEERING, Queueing
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
+from limpet.store.subagents import Crowd
 from limpet.types.entry import Note, PromptEntry
 from limpet.types.envelope import InboxRow, Trust
 from limpet.types.message import Sampling, ToolChoice
@@ -228,6 +229,14 @@ def steering(key: str) -> Queueing:
     return STEERING
 
 
+class HelperRules(Struct, frozen=True):
+    """How deep helpers may have helpers (1: only conversations have), how many work at once, what each may use up."""
+
+    depth: int = 1
+    crowd: Crowd = CROWD
+    limits: Limits = Limits(steps=100, minutes=15.0, dollars=0.5)
+
+
 class Rules(Struct, frozen=True):
     """The owner's rules for conversations: when they begin anew by themselves (`resets`), how long things are kept.
 
@@ -244,6 +253,7 @@ class Rules(Struct, frozen=True):
     approval: int = 3_600_000
     queueing: Callable[[str], Queueing] = steering
     restart: Callable[[], None] | None = None
+    helpers: HelperRules = HelperRules()
 
 
 class Appointed(Struct, frozen=True):

@@ -12,7 +12,7 @@ from limpet.agent.hooks import WatchedView
 from limpet.agent.limits import Budget
 from limpet.agent.loop import Loop
 from limpet.agent.queue import Control
-from limpet.assistant import flush, unattended
+from limpet.assistant import flush, subagents, unattended
 from limpet.assistant.approvals import TurnApprovals, Unasked
 from limpet.assistant.journal import TurnJournal
 from limpet.assistant.memory_desk import MemoryDesk
@@ -25,7 +25,7 @@ from limpet.assistant.unattended import mandate_of
 from limpet.assistant.view import Asking, SessionView
 from limpet.assistant.vision import DescribingView
 from limpet.errors import ContextOverflowError, ModelError, TurnStopped, TurnWaits, UserError
-from limpet.llm.purposes import sampling_for
+from limpet.llm.purposes import Purpose, purpose_of, sampling_for
 from limpet.prompt.snapshot import tier_for
 from limpet.session.log import Log
 from limpet.store import inbox, sessions, usage
@@ -99,14 +99,16 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
     mandate = mandate_of(services.store.read(lambda connection: inbox.of_turn(connection, turn.writer.turn)))
-    chat = unattended.purpose(services, mandate)
-    budget = Budget(unattended.limits(services, mandate), services.clock, spent=spent, local=profile.local)
+    key = turn.writer.key
+    asked = _purpose(services, key, mandate)
+    limits = subagents.limits_for(key, unattended.limits(services, mandate), services.rules.helpers)
+    budget = Budget(limits, services.clock, spent=spent, local=profile.local)
     view: View = SessionView(
         services,
         turn.log,
-        Place(turn.writer.key, turn.writer.lease, turn.writer.turn),
+        Place(key, turn.writer.lease, turn.writer.turn),
         model=turn.model,
-        asking=Asking(session_sampling(services, session, profile, mandate=mandate), chat.tool_choice),
+        asking=Asking(session_sampling(services, session, profile, purpose=asked), asked.tool_choice),
         spend=budget.spend,
         asked=journal.asked,
     )
@@ -134,8 +136,9 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
                     approvals=TurnApprovals(services, turn.writer),
                 ),
                 turn=turn.writer.turn,
-                memory=MemoryDesk(services, turn.writer.key, turn.log),
-                veil=scope_of(turn.writer.key, services.memory.bound).veil,
+                background=tier_for(profile.window) != "tiny" and not subagents.is_helper(key),
+                memory=MemoryDesk(services, key, turn.log),
+                veil=scope_of(key, services.memory.bound).veil,
             ),
             journal=journal,
             locks=services.locks,
@@ -189,11 +192,18 @@ def result_limit(window: int) -> int:
     return min(cap, int(tokens * 3 * 0.3))
 
 
-def session_sampling(services: Services, session: str, profile: Profile, *, mandate: Mandate | None = None) -> Sampling:
+def _purpose(services: Services, key: str, mandate: Mandate | None) -> Purpose:
+    """How the model of a turn under `key` is asked."""
+    if subagents.is_helper(key):
+        return purpose_of(services.purposes, subagents.purpose_for(key))
+    return unattended.purpose(services, mandate)
+
+
+def session_sampling(services: Services, session: str, profile: Profile, *, purpose: Purpose | None = None) -> Sampling:
     """How the model is asked in a session: the owner's settings, and what was said with `/think`."""
     row = services.store.read(lambda connection: sessions.find(connection, session))
-    chat = unattended.purpose(services, mandate)
-    return sampling_for(chat, profile, thinking=(row.thinking if row else "") or None)
+    asked = purpose or purpose_of(services.purposes, "chat")
+    return sampling_for(asked, profile, thinking=(row.thinking if row else "") or None)
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:

@@ -75,8 +75,10 @@ async def _agent(
         with talk.interruptible():
             await talk.check_model()
             attached = await attach(message, files, piped=piped, blobs=services.blobs, transcriber=services.studio)
-            await talk.catch_up()
-            code = await talk.say(attached.text, images=attached.images)
+            async with talk.helped():
+                await talk.catch_up()
+                code = await talk.say(attached.text, images=attached.images)
+                code = code or await talk.finish()
             await tidy(services, talk.conversation.key)
             return code
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,6 +21,9 @@ from limpet.cli.talk import Talk
 from limpet.cli.terminal import readable, say, wrapped
 from limpet.cli.view import TerminalView
 from limpet.errors import LimpetError, StoreError
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
 
 LEAVE = ("exit", "quit", "/exit", "/quit")
 GREETING = "Talk to Limpet. /help lists commands, @FILE attaches, exit leaves, Ctrl-C stops, Alt-Enter begins a line."
@@ -53,15 +57,19 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
             await talk.catch_up()
             history = str(invocation.home().root / "history")
             async with (
+                talk.helped(),
                 talk.tidying() as tidy,
-                aclosing(_typed(history) if person else _piped()) as lines,
+                aclosing(_typed(history, talk.result) if person else _piped()) as lines,
             ):
                 worst = await _converse(talk, lines, person=person, tidy=tidy)
+                if not person:
+                    worst = max(worst, await _hear(talk.finish))
     return 0 if person else worst
 
 
 async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, person: bool, tidy: Callable[[], None]) -> int:
-    """Say each line until there are no more, or one says so; gives the highest exit code.
+    """Say each line until there are no more, or one says so; gives the highest exit code. Results of helpers are heard
+    between them.
 
     Only a `person` can attach files: a text that is piped in may be anybody's.
     """
@@ -71,7 +79,8 @@ async def _converse(talk: Talk, lines: AsyncGenerator[str, None], *, person: boo
             break
         if line.strip():
             worst = max(worst, await _say(talk, line, files_in(line) if person else []))
-            tidy()
+        worst = max(worst, await _hear(talk.hear))
+        tidy()
     return worst
 
 
@@ -90,8 +99,20 @@ async def _say(talk: Talk, line: str, files: list[str]) -> int:
         return error.exit_code
 
 
-async def _typed(history: str) -> AsyncGenerator[str, None]:
-    """Messages typed at a prompt with a history, several lines each if wished."""
+async def _hear(hear: Callable[[], Awaitable[int]]) -> int:
+    """Results of helpers; what goes wrong is told, and the conversation goes on. Gives the exit code."""
+    try:
+        return await hear()
+    except StoreError:
+        raise
+    except LimpetError as error:
+        say(without_secrets(error.present()), error=True)
+        return error.exit_code
+
+
+async def _typed(history: str, result: Callable[[], Awaitable[None]]) -> AsyncGenerator[str, None]:
+    """Messages typed at a prompt with a history, several lines each if wished; an empty one as soon as the `result` of
+    a helper is there, and what was half typed stands at the next prompt."""
     from prompt_toolkit import PromptSession  # 0.3 s, not for programs that pipe
     from prompt_toolkit.completion import WordCompleter
     from prompt_toolkit.history import FileHistory
@@ -100,11 +121,17 @@ async def _typed(history: str) -> AsyncGenerator[str, None]:
     session: PromptSession[str] = PromptSession(
         "> ", history=FileHistory(history), completer=words, complete_while_typing=False, enable_open_in_editor=True
     )
-    again = False
+    again, half = False, ""
     while True:
+        interrupted: list[str] = []
+        watch = asyncio.create_task(_interrupt(session, result, interrupted))
         try:
-            line = await session.prompt_async(handle_sigint=False)  # its handler would take ours away
-            again = False
+            try:
+                line = await session.prompt_async(default=half, handle_sigint=False)  # its handler takes ours away
+            finally:
+                watch.cancel()
+                await asyncio.gather(watch, return_exceptions=True)
+            again, half = False, "".join(interrupted)
             yield readable(line)
         except KeyboardInterrupt:
             if again:
@@ -113,6 +140,15 @@ async def _typed(history: str) -> AsyncGenerator[str, None]:
             say("(Ctrl-C once more, exit or Ctrl-D leaves)", error=True)
         except EOFError:
             return
+
+
+async def _interrupt(session: PromptSession[str], result: Callable[[], Awaitable[None]], typed: list[str]) -> None:
+    """End a prompt for the result of a helper; `typed` is what stood there."""
+    await result()
+    while not session.app.is_running:
+        await asyncio.sleep(0.05)
+    typed.append(session.default_buffer.text)
+    session.app.exit(result="")
 
 
 async def _piped() -> AsyncGenerator[str, None]:

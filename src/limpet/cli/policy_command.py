@@ -28,9 +28,9 @@ from limpet.tools.deferred import unwrapped
 from limpet.tools.profiles import PROFILES
 from limpet.tools.rules import Explanation, RulePolicy
 from limpet.types.content import ToolCall
-from limpet.types.envelope import TRUST_ORDER, Trust
+from limpet.types.envelope import TRUST_ORDER, Person, Trust
 from limpet.types.event import Event
-from limpet.types.ports import EVERYWHERE, BoundCall, Person, Scope, Tool, Verdict
+from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, Verdict
 
 DEFAULTS = (
     ("danger", "asks before commands that wipe, format, shut down, rewrite history or touch credentials, always"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from limpet.errors import InputError
 from limpet.session import search
 from limpet.session.branch import first_words
 from limpet.session.export import jsonl, markdown
+from limpet.session.keys import kind_of
 from limpet.session.openclaw import openclaw
 from limpet.session.search import Hit
 from limpet.session.tree import path
@@ -54,7 +56,7 @@ def list_command(invocation: Invocation, *, limit: int, state: str | None, agent
     """The conversations, newest first."""
     with reading(invocation) as connection:
         rows = sessions.recent(connection, limit=limit, state=state or "", agent=agent, key=key) if connection else []
-        seen = [Overview.of(connection, row) for row in rows] if connection else []
+        seen = [Overview.of(connection, row) for row in _with_helpers(rows)] if connection else []
     if as_json:
         for row in seen:
             hand_over(msgspec.json.encode(row).decode() + "\n")
@@ -62,6 +64,22 @@ def list_command(invocation: Invocation, *, limit: int, state: str | None, agent
         say(pairs((row.id, row.line()) for row in seen))
     else:
         say("There is no conversation yet." if not (state or agent or key) else "There is no such conversation.")
+
+
+def _with_helpers(rows: Sequence[SessionRow]) -> list[SessionRow]:
+    """Helpers after the conversation that has spawned them, where that is listed."""
+    listed = {row.id for row in rows}
+    below: dict[str, list[SessionRow]] = {}
+    for row in rows:
+        if kind_of(row.key) == "subagent" and row.parent in listed:
+            below.setdefault(row.parent, []).append(row)
+    placed: list[SessionRow] = []
+    waiting = [row for row in reversed(rows) if row not in below.get(row.parent, ())]
+    while waiting:
+        row = waiting.pop()
+        placed.append(row)
+        waiting += reversed(below.get(row.id, []))
+    return placed
 
 
 @sessions_group.command("show")
@@ -184,7 +202,8 @@ class Overview(msgspec.Struct, frozen=True):
         state = f"ended ({self.end_reason})" if self.ended else "live"
         count = f"{self.turns} turn{'' if self.turns == 1 else 's'}"
         cost = f"${self.cost / 1e6:.2f}" if self.cost is not None else ""
-        origin = f"fork of {self.parent}" if self.parent else ""
+        kind = "helper" if kind_of(self.key) == "subagent" else "fork"
+        origin = f"{kind} of {self.parent}" if self.parent else ""
         parts = [_when(self.updated), self.key, state, count, cost, self.model, origin]
         return "  ".join(part for part in parts if part) + (f"\n{self.title}" if self.title else "")
 

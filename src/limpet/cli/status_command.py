@@ -6,6 +6,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from limpet.assistant.commands_subagents import tree
 from limpet.cli.group import Invocation
 from limpet.cli.moments import ago, now_ms
 from limpet.cli.sessions_find import reading
@@ -13,7 +14,7 @@ from limpet.cli.terminal import hand_over, pairs, say
 from limpet.gateway.status import Snapshot, read_snapshot
 from limpet.gateway.supervisor import Health
 from limpet.prompt.runtime import day_start
-from limpet.store import outlook, spending
+from limpet.store import outlook, spending, subagents
 from limpet.store.outlook import Outlook
 from limpet.store.owner import Owner
 
@@ -23,12 +24,13 @@ STALE = 30_000
 
 
 class Report(Struct, frozen=True):
-    """What `--json` prints. `gateway` is None when none runs; money is in micro-dollars."""
+    """What `--json` prints. `gateway` is None when none runs; money in micro-dollars; `helpers` are those at work."""
 
     gateway: Snapshot | None
     is_hung: bool
     outlook: Outlook
     spent_today: int
+    helpers: tuple[str, ...] = ()
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,7 +49,9 @@ def status(invocation: Invocation, *, as_json: bool) -> int:
     with reading(invocation) as connection:
         found = outlook.look(connection) if connection else Outlook()
         spent = spending.total(connection, since=day_start(now, zone)) if connection else 0
-    report = Report(snapshot, snapshot is not None and now - snapshot.at > STALE, found, spent)
+        helpers = tree(connection, subagents.all_open(connection), now=now) if connection else []
+    hung = snapshot is not None and now - snapshot.at > STALE
+    report = Report(snapshot, hung, found, spent, tuple(helpers))
     if as_json:
         hand_over(msgspec.json.encode(report).decode() + "\n")
     else:
@@ -84,6 +88,7 @@ def _lines(report: Report, now: int) -> list[tuple[str, str]]:
         ("inbox", f"{found.inbox} waiting{early}"),
         ("outbox", f"{found.outbox} waiting{late}{dead}"),
         ("turns", f"{found.running} running, {found.waiting} waiting for your word"),
+        *((f"helper{'s' if len(report.helpers) > 1 else ''}", "\n".join(report.helpers)) for _ in report.helpers[:1]),
         ("spent today", f"${report.spent_today / 1e6:.4f}"),
     ]
     return rows

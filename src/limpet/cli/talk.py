@@ -9,7 +9,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
-from limpet.assistant.conversation import Conversation
+from limpet.assistant.conversation import LOOK_AGAIN, Conversation
+from limpet.assistant.helping import Helping
 from limpet.assistant.services import Services
 from limpet.assistant.tidying import tidy
 from limpet.cli.deliver import deliver
@@ -32,6 +33,7 @@ class Talk:
     def __init__(self, services: Services, name: str, show: Show, *, model: str = "") -> None:
         self.services = services
         self.conversation = Conversation(services, keys.cli(keys.check_agent(services.agent), name), model=model)
+        self.helping = Helping(services, self.conversation.key)
         self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
         self._named = model
         self._show = show
@@ -65,7 +67,42 @@ class Talk:
         with self._busily():
             row = await self.conversation.send(inbound)
             await self.deliver()
-        return self._exit_code(row)
+        code = self._exit_code(row)
+        if code == errors.TurnStopped.exit_code:
+            await self.helping.stop()
+        return code
+
+    async def hear(self) -> int:
+        """Answer the results of helpers that are there, and show it; gives the exit code."""
+        code = 0
+        for event in self.helping.results:
+            with self._busily():
+                row = await self.conversation.attend(event)
+                await self.deliver()
+            code = max(code, self._exit_code(row))
+        return code
+
+    async def result(self) -> None:
+        """Wait for the result of a helper, for as long as it takes."""
+        while not self.helping.results:
+            await self.services.nudges.wait(LOOK_AGAIN)
+
+    async def finish(self) -> int:
+        """See all helpers to their end, and what comes of it; gives the exit code."""
+        code = 0
+        while not code and await self.helping.news():
+            code = await self.hear()
+        return code
+
+    @asynccontextmanager
+    async def helped(self) -> AsyncGenerator[None]:
+        """Inside, helpers are worked on beside the conversation; what is not done at the end the next process does."""
+        task = asyncio.create_task(self.helping.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     @asynccontextmanager
     async def tidying(self) -> AsyncGenerator[Callable[[], None]]:

@@ -262,6 +262,18 @@ class ApprovalSettings(Struct, frozen=True):
     minutes: Amount = 60.0
 
 
+class HelperSettings(Struct, frozen=True):
+    """`depth` is how deep helpers may have helpers (1: none). `each` and `all` are how many work at once for one
+    conversation, and in all; `steps`, `minutes` and `dollars` bound each turn of one."""
+
+    depth: Annotated[int, Meta(ge=1, le=3)] = 1
+    each: Count = 5
+    all: Count = 8
+    steps: Count = 100
+    minutes: Amount = 15.0
+    dollars: Amount = 0.5
+
+
 class ServerSettings(Struct, frozen=True):
     """One MCP server: a program (`command`, `args`) that is started, or an address (`url`) that is asked.
 
@@ -490,6 +502,7 @@ class Settings(Struct, frozen=True):
     tools: ToolSettings = ToolSettings()
     policy: PolicySettings = PolicySettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    helpers: HelperSettings = HelperSettings()
     gateway: GatewaySettings = GatewaySettings()
     channels: ChannelsSettings = ChannelsSettings()
     schedule: ScheduleSettings = ScheduleSettings()

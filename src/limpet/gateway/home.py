@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limpet.assistant import asking
 from limpet.gateway.ground import Ground
-from limpet.store import approvals, inbox, outbox, peers
+from limpet.store import approvals, inbox, outbox, peers, subagents
 from limpet.store.peers import Peer
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval
@@ -30,7 +30,9 @@ class Notices:
         now = self._ground.clock.now()
 
         def work(connection: Connection) -> None:
-            for address in dict.fromkeys(row.inbound.address for row in inbox.queued(connection, key)):
+            rows = inbox.queued(connection, key)
+            people = [one.address for row in rows for one in subagents.origins(connection, row)]
+            for address in dict.fromkeys(people):
                 if address.channel != TERMINAL:
                     outbox.queue(connection, Part(address, text, new_id("p"), "notice"), session="", turn="", now=now)
 
@@ -58,7 +60,8 @@ class Notices:
 
         def work(connection: Connection) -> bool:
             rows = inbox.of_turn(connection, approval.turn)
-            own = [row.inbound.address for row in rows if row.inbound.trust == "owner"]
+            people = [one for row in rows for one in subagents.origins(connection, row)]
+            own = [one.address for one in people if one.trust == "owner"]
             home = None if own else _owner(connection)
             where = own[-1] if own else _chat(home)
             if where is None or where.channel == TERMINAL:

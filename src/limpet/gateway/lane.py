@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from limpet.assistant import asking
 from limpet.assistant.conversation import Conversation
+from limpet.assistant.helping import park
 from limpet.assistant.services import Services
 from limpet.assistant.tidying import tidy
 from limpet.errors import LimpetError, StoreError
@@ -159,7 +160,7 @@ class Lanes:
                             worked = await conversation.work_once()
                         await self._ask_owner(services, key)
                 except asyncio.CancelledError:
-                    await self._park(key)
+                    await park(services, key)
                     raise
                 finally:
                     self._lives.over(key)
@@ -214,17 +215,6 @@ class Lanes:
         self.sweep()
         if lane.task is None and lane.rested <= self._ground.clock.monotonic():
             self._lanes.pop(lane.key, None)
-
-    async def _park(self, key: str) -> None:
-        """The process ends in good order: whoever goes on with the turn does not count this as a crash."""
-
-        def work(connection: Connection) -> None:
-            live = sessions.live(connection, key)
-            turn = turns.live(connection, live.id) if live else None
-            if live is not None and turn is not None and live.owner == self._ground.owner.name:
-                turns.park(connection, turn.id)
-
-        await self._ground.store.write(work)
 
     async def drain(self, patience: float) -> None:
         """Begin nothing more, and let what runs finish for `patience` seconds; then it is parked."""

@@ -18,9 +18,9 @@ _WINDOW = 128_000
 
 
 class Choice(Struct, frozen=True):
-    """The tools there are. Those `built_in` always stand in the prompt; the `rare` ones among them (by name) and those
-    of servers (`served`) while there is room; the `ways` to find and call what is left out when something is, or when
-    more may appear later (`open`)."""
+    """The tools there are. Those `built_in` always stand in the prompt; the `rare` ones among them (by name) where the
+    `ways` to find and call what is left out are no shorter; those of servers (`served`) while there is room. The ways
+    do when something is left out, or when more may appear later (`open`)."""
 
     built_in: Sequence[ToolSpec]
     rare: Collection[str] = ()
@@ -35,10 +35,14 @@ def chosen(choice: Choice, profile: Profile) -> tuple[ToolSpec, ...]:
     ways_now = ways if choice.open else ()
     if tier_for(profile.window) == "tiny":
         return (*built_in, *ways_now)
-    everything = (*built_in, *ways_now, *choice.served)
     core = tuple(spec for spec in built_in if spec.name not in choice.rare)
-    small = tokens(everything) <= allowed(profile)
-    return everything if small or not ways or tokens((*core, *ways)) >= tokens(everything) else (*core, *ways)
+    short, listed = (*core, *ways), (*built_in, *ways_now)
+    if ways and tokens(short) < tokens(listed):
+        listed = short
+    everything = (*listed, *choice.served)
+    if tokens(everything) <= allowed(profile) or not ways or tokens(short) >= tokens(everything):
+        return everything
+    return short
 
 
 def allowed(profile: Profile) -> int:
@@ -63,5 +67,5 @@ def about_left_out(told: Sequence[ToolSpec], there: Sequence[ToolSpec], profile:
     elif tokens((*told, *left)) > limit:
         why = f"all together would pass {SHARE:.0%} of the window ({limit:,} tokens)"
     else:
-        why = "they are rarely needed, or they came after this prompt was made"
+        why = "they are rarely used, or came after this prompt was made"
     return f"deferred: {len(left)} tools ({tokens(left):,} tokens), found by tool_search: {why}"

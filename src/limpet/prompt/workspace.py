@@ -14,7 +14,7 @@ from limpet.memory.scope import OWNERS, MemoryScope
 from limpet.prompt.bootstrap import WorkspaceFiles
 from limpet.prompt.folders import folder_notes
 from limpet.prompt.runtime import local_moment, runtime_block
-from limpet.prompt.sections import REMEMBERED, PromptContext, Sections
+from limpet.prompt.sections import REMEMBERED, Mode, PromptContext, Sections
 from limpet.prompt.snapshot import build, changed, rebuild_reason, tier_for
 from limpet.prompt.templates import template
 from limpet.session.keys import kind_of
@@ -27,15 +27,23 @@ from limpet.types.profile import Profile
 from limpet.types.tool import ToolSpec
 
 
+def _no_task(key: str) -> str:
+    """Conversations with people have none."""
+    return ""
+
+
 class Beside(Struct, frozen=True):
     """What prompts show besides the workspace's own files: whose memory the conversations under a session key have,
-    and the skills."""
+    the skills, what a key is there for alone (`task`), and which tools it is not to have (key, name)."""
 
     scope: Callable[[str], MemoryScope] = lambda key: OWNERS
     skills: Shelf | None = None
+    task: Callable[[str], str] = _no_task
+    withheld: Callable[[str, str], bool] = lambda key, tool: False
 
 
 ALONE = Beside()
+_NO_CHATS = ("cli", "helper")
 
 
 class WorkspacePrompting:
@@ -64,6 +72,7 @@ class WorkspacePrompting:
         self._clock = clock
         self._tools = tools
         self._skills = beside.skills
+        self._beside = beside
 
     def snapshot(self, profile: Profile, *, reason: str, before: str = "", key: str = "") -> PromptEntry:
         if self._skills is not None:
@@ -74,7 +83,8 @@ class WorkspacePrompting:
             skills=self._skills.offered if self._skills is not None else (),
             index_cap=self._settings.skills.index_chars,
         )
-        built = build(context, self._tools(profile), model=profile.reference, reason=reason)
+        tools = tuple(one for one in self._tools(profile) if not self._beside.withheld(key, one.name))
+        built = build(context, tools, model=profile.reference, reason=reason)
         for warning in built.warnings:
             self._emit(Notice(warning, level="warning"))
         sections = tuple(structs.replace(section, text=self._redact(section.text)) for section in built.entry.sections)
@@ -86,14 +96,15 @@ class WorkspacePrompting:
 
     def _context(self, profile: Profile, key: str) -> PromptContext:
         """What a prompt is made of besides skills."""
-        unasked = kind_of(key) == "cron"
+        task = self._beside.task(key) or (template("task_job") if kind_of(key) == "cron" else "")
+        mode: Mode = "minimal" if task else "full"
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         return PromptContext(
             workspace=self._workspace,
             machine=this_machine(os.environ),
             window=profile.window,
-            mode=("minimal" if unasked else "full") if profile.tools else "none",
-            task=template("task_job") if unasked else "",
+            mode=mode if profile.tools else "none",
+            task=task,
             conversation=self._conversation,
             memory=self._scope(key),
             days=(f"{today - timedelta(days=1)}", f"{today}"),
@@ -119,7 +130,7 @@ class WorkspacePrompting:
             self._clock.now(),
             self._settings.user.timezone,
             channel=address.channel,
-            chat="" if address.channel == "cli" else (inbound.group or address.chat),
+            chat="" if address.channel in _NO_CHATS else (inbound.group or address.chat),
             sender=f"{inbound.name} ({inbound.sender})" if inbound.name else inbound.sender,
             facts=(*facts, *hints),
         )

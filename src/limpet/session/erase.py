@@ -188,6 +188,7 @@ def _forget_traffic(connection: Connection, found: Iterable[Entry]) -> None:
     for one in found:
         removal.forget_traces(connection, one.session)
         removal.forget_commands(connection, one.session)
+        removal.forget_helpers(connection, one.session)
         match one.payload:
             case UserEntry(inbox=inbox) if inbox:
                 removal.blank_event(connection, inbox)
@@ -205,4 +206,5 @@ def _forget_session(connection: Connection, row: SessionRow) -> None:
     removal.forget_errors(connection, row.id)
     removal.forget_traces(connection, row.id)
     removal.forget_commands(connection, row.id)
+    removal.forget_helpers(connection, row.id)
     sessions.owe_nothing(connection, row.id)

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, structs
 
-from limpet.store import approvals, entries, inbox, jobs, outbox, processes, sessions, turns, usage
+from limpet.store import approvals, entries, inbox, jobs, outbox, processes, sessions, subagents, turns, usage
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
+from limpet.store.subagents import Crowd, Outcome
 from limpet.store.turns import TurnState
 from limpet.types.entry import (
     AssistantEntry,
@@ -28,7 +29,7 @@ from limpet.types.entry import (
     UndoPoint,
     UserEntry,
 )
-from limpet.types.envelope import InboxRow, Part, QueueMode, Trust
+from limpet.types.envelope import InboxRow, Part, Post, QueueMode, Trust
 from limpet.types.job import JobChange, Outward
 
 SHORT = 160
@@ -50,6 +51,7 @@ class Queueing(Struct, frozen=True):
 
 
 STEERING = Queueing()
+CROWD = Crowd()
 
 
 class TurnWriter(Struct, frozen=True):
@@ -60,6 +62,7 @@ class TurnWriter(Struct, frozen=True):
     key: str
     render: Render
     queueing: Queueing = STEERING
+    crowd: Crowd = CROWD
 
 
 def begin(
@@ -76,8 +79,15 @@ def begin(
     made = [
         entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust) for payload in before
     ]
-    alone = writer.queueing.mode == "followup"
-    return made + _take(connection, writer, rows[:1] if alone else rows, now=now)
+    if writer.queueing.mode == "followup":
+        rows = rows[: max(1, _results(rows))]
+    return made + _take(connection, writer, rows, now=now)
+
+
+def _results(rows: Sequence[InboxRow]) -> int:
+    """How many events at the beginning are results of helpers: those are answered together."""
+    others = (number for number, row in enumerate(rows) if not row.inbound.event.startswith(subagents.RESULT))
+    return next(others, len(rows))
 
 
 def resume(
@@ -130,10 +140,14 @@ def _next(connection: Connection, writer: TurnWriter) -> list[InboxRow]:
 
 def _take(connection: Connection, writer: TurnWriter, rows: Sequence[InboxRow], *, now: int) -> list[Entry]:
     """Before the first one stands what the conversation has not heard yet: of commands that ended in the background,
-    and of messages of its own that did not arrive.
+    of helpers that were stopped, and of messages of its own that did not arrive.
     """
     made: list[Entry] = []
-    told = (processes.tell(connection, writer.key), outbox.tell(connection, writer.lease.session))
+    told = (
+        processes.tell(connection, writer.key),
+        subagents.tell(connection, writer.key),
+        outbox.tell(connection, writer.lease.session),
+    )
     if news := "\n".join(filter(None, told)):
         note = Note(text=news, origin="commands")
         made.append(entries.append(connection, writer.lease, note, turn=writer.turn, now=now, trust="tool"))
@@ -193,8 +207,10 @@ def result(
             outbox.queue(connection, post, session=writer.lease.session, turn="", now=now)
         elif isinstance(post, JobChange):
             jobs.apply(connection, post)
-        else:
+        elif isinstance(post, Post):
             inbox.receive(connection, post.key, post.inbound, now=now)
+        else:
+            subagents.insert(connection, post, writer.crowd, now=now)
     return [
         entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=trust)
         for payload in payloads
@@ -242,7 +258,7 @@ def wait(connection: Connection, writer: TurnWriter, names: Sequence[str], *, no
 
 class End(Struct, frozen=True):
     """How a turn ends. `answer` is its last one, if it has one, and `records` follow it in the log; `parts` get the key
-    of the entry or the turn."""
+    of the entry or the turn. `outcome` is for a helper's: what its parent is told, should it be over with it."""
 
     state: TurnState
     answer: AssistantEntry | None = None
@@ -252,6 +268,7 @@ class End(Struct, frozen=True):
     parts: tuple[Part, ...] = ()
     error: str = ""
     trust: Trust = "owner"
+    outcome: Outcome | None = None
 
 
 def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) -> tuple[list[Entry], bool]:
@@ -278,5 +295,7 @@ def end(connection: Connection, writer: TurnWriter, ending: End, *, now: int) ->
     turns.end(connection, turn, state=ending.state, now=now, error=ending.error)
     approvals.end_turn(connection, turn, now=now)
     inbox.settle_turn(connection, turn)
-    sessions.release(connection, lease)
+    outcome, key = ending.outcome, writer.key
+    if outcome is None or not subagents.finish(connection, lease, outcome, key=key, crowd=writer.crowd, now=now):
+        sessions.release(connection, lease)
     return made, True

@@ -349,4 +349,22 @@ MIGRATIONS = (
     CREATE INDEX outbox_turn ON outbox (turn) WHERE turn != '';
     CREATE INDEX occurrences_ended ON occurrences (ended) WHERE ended > 0;
     """,
+    """
+    -- helpers (subagents): errand = what was given (JSON), told = the parent knows how it ended
+    CREATE TABLE helpers (
+        id TEXT NOT NULL UNIQUE,
+        key TEXT NOT NULL UNIQUE,
+        parent TEXT NOT NULL,
+        session TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        state TEXT NOT NULL DEFAULT 'waiting',
+        created INTEGER NOT NULL,
+        ended INTEGER,
+        answer TEXT NOT NULL DEFAULT '',
+        told INTEGER NOT NULL DEFAULT 0,
+        errand BLOB NOT NULL
+    );
+    CREATE INDEX helpers_open ON helpers (parent) WHERE ended IS NULL;
+    CREATE INDEX helpers_untold ON helpers (parent) WHERE told = 0;
+    """,
 )

@@ -121,6 +121,16 @@ def forget_commands(connection: Connection, session: str) -> None:
     connection.execute("UPDATE processes SET command = '', tail = '' WHERE session = ?", (session,))
 
 
+def forget_helpers(connection: Connection, session: str) -> None:
+    """Of helpers that are over, and were its own or are it, what they were given and said goes."""
+    connection.execute(
+        "UPDATE helpers SET answer = '',"
+        " errand = CAST(json_set(CAST(errand AS TEXT), '$.task', ?, '$.focus', '') AS BLOB)"
+        " WHERE ended AND (session = ? OR key = (SELECT key FROM sessions WHERE id = ?))",
+        (GONE, session, session),
+    )
+
+
 def forget_approvals(connection: Connection, session: str) -> None:
     """Approved plans hold what was said as well."""
     connection.execute("DELETE FROM approvals WHERE session = ?", (session,))
@@ -129,6 +139,8 @@ def forget_approvals(connection: Connection, session: str) -> None:
 def delete(connection: Connection, session: str) -> None:
     """Delete a session with its entries, turns and traces. What it cost stays in `usage`."""
     connection.execute("DELETE FROM processes WHERE session = ? AND ended", (session,))
+    own = "SELECT key FROM sessions WHERE id = ?"
+    connection.execute(f"DELETE FROM helpers WHERE ended AND (session = ? OR key = ({own}))", (session, session))
     for table in ("entries", "turns", "traces", "approvals"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
     connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
@@ -177,7 +189,8 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         (before,),
     )
     count += connection.changes()
-    connection.execute("DELETE FROM processes WHERE ended AND told AND ended < ?", (before,))
+    for table in ("processes", "helpers"):
+        connection.execute(f"DELETE FROM {table} WHERE ended AND told AND ended < ?", (before,))
     connection.execute(
         "DELETE FROM approvals WHERE at < ? AND (outcome NOT IN ('', 'always') OR revoked > 0)"
         f" AND turn NOT IN ({running})",

@@ -153,6 +153,14 @@ def end(connection: Connection, lease: Lease, *, reason: str, now: int) -> None:
         raise lost(lease)
 
 
+def end_unheld(connection: Connection, session: str, *, reason: str, now: int) -> None:
+    """End a session in which no turn runs, whoever looks at it: its next epoch is nobody's. It owes no notes."""
+    connection.execute(
+        "UPDATE sessions SET ended = ?, end_reason = ?, owner = '', epoch = epoch + 1, closing = 0 WHERE id = ?",
+        (now, reason, session),
+    )
+
+
 def closing(connection: Connection, key: str) -> list[SessionRow]:
     """The ended sessions of a key whose notes are still to be written, oldest first."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM sessions WHERE key = ? AND closing > 0 ORDER BY ended", (key,))

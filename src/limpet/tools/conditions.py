@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 from limpet.config.schema import RuleSettings
 from limpet.tools import shell
 from limpet.tools.shell import Script, Word
-from limpet.types.envelope import TRUST_ORDER
-from limpet.types.ports import BoundCall, Person, Scope
+from limpet.types.envelope import TRUST_ORDER, Person
+from limpet.types.ports import BoundCall, Scope
 
 Match = Literal["no", "yes", "maybe"]
 """`maybe`: the rule is about a command that cannot be analysed."""

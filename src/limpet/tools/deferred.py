@@ -80,8 +80,12 @@ class CallTool:
     exclusive = False
     effect: Effect = "unsafe"
 
-    def __init__(self) -> None:
-        text = "Call a tool that tool_search has found."
+    def __init__(self, *, tiny: bool = False, rare: Sequence[str] = ()) -> None:
+        """`rare` are the names of some that are always there to be found."""
+        such = f", such as {', '.join(rare)}" if rare else ""
+        text = f"Call a tool that tool_search has found{such}."
+        if not tiny:
+            text += " The call counts as one of that tool."
         parameters: dict[str, object] = {
             "type": "object",
             "properties": {

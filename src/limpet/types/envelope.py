@@ -146,6 +146,40 @@ class Part(Struct, frozen=True):
     beside: Beside = NOTHING_BESIDE
 
 
+class Person(Struct, frozen=True):
+    """Somebody who speaks in a turn: over which channel, and who."""
+
+    channel: str
+    sender: str = ""
+    is_owner: bool = True
+
+
+class Errand(Struct, frozen=True, omit_defaults=True):
+    """What a helper was given, fixed for good. `origins` are the events, without their words, that the turn answered in
+    which it was spawned: for them it works, and where the last of them came from its result is answered.
+
+    `trust` is the lowest of what that turn had read. `links` counts the helpers before it that led to it without a
+    person having said anything. `model` is a reference, empty = the one at hand.
+    """
+
+    task: str
+    origins: tuple[Inbound, ...]
+    focus: str = ""
+    model: str = ""
+    trust: Trust = "owner"
+    links: int = 0
+
+
+class Spawn(Struct, frozen=True):
+    """A helper to be. `parent` is the key of the conversation, `session` the id of the session that spawns it."""
+
+    id: str
+    parent: str
+    session: str
+    agent: str
+    errand: Errand
+
+
 class OutboxRow(Struct, frozen=True):
     """A stored outbound part. Parts of one chat are delivered in the order of `place`, then of `id`.
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from limpet.types.envelope import Address, Mandate, Part, Post, Trust
+from limpet.types.envelope import Address, Mandate, Part, Post, Spawn, Trust
 
 ScheduleKind = Literal["at", "every", "cron"]
 CatchUp = Literal["skip", "once", "all"]
@@ -132,5 +132,5 @@ class JobChange(Struct, frozen=True):
     due: int | None = None
 
 
-Outward = Post | Part | JobChange
+Outward = Post | Part | JobChange | Spawn
 """What a call says and sets going elsewhere, committed with its result."""

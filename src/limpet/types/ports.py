@@ -11,7 +11,7 @@ from msgspec import Struct
 from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
-from limpet.types.envelope import Part, Post, Trust
+from limpet.types.envelope import Part, Person, Post, Spawn, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
 from limpet.types.job import JobAct, JobChange, JobWish, Outward
@@ -216,6 +216,14 @@ class Sessions(Protocol):
         ...
 
 
+class Spawner(Protocol):
+    """Called by the tool `spawn`; provided by `assistant.subagents`."""
+
+    async def errand(self, task: str, *, focus: str, model: str, session: str, call: str) -> Spawn:
+        """The helper for `task`, which the conversation `session` (its id) spawns. Raises `ToolError`."""
+        ...
+
+
 class Outbound(Protocol):
     """Called by the tool `message`; provided by `assistant.addresses`."""
 
@@ -310,14 +318,6 @@ class Verdict(Struct, frozen=True):
     rule: str = ""
     place: str = ""
     even: tuple[str, ...] = ()
-
-
-class Person(Struct, frozen=True):
-    """Somebody who speaks in a turn: over which channel, and who."""
-
-    channel: str
-    sender: str = ""
-    is_owner: bool = True
 
 
 class Scope(Struct, frozen=True):
