@@ -83,7 +83,7 @@ class Toolbox(Sequence[Tool]):
         search = make_tool_search(lambda: self._all)
         rare = [tool.spec.name for tool in self.full if deferrable(tool)]
         self._ways = self._offered((CallTool(rare=rare), search))
-        self._tiny_ways = self._offered((CallTool(tiny=True), search.tiny()))
+        self._tiny_ways = self._offered((CallTool(), search.tiny()))
 
     def specs(self, profile: Profile) -> tuple[ToolSpec, ...]:
         """What a model is told of them; nothing when it cannot call tools."""

@@ -207,7 +207,7 @@ def test_f13_tools_that_come_after_the_prompt_are_found_and_called_and_the_promp
                         await asyncio.sleep(0.02)
                 await talk.say("go on")
                 shown = await commands_look.context(talk.conversation)
-            assert "deferred: 4 tools" in shown
+            assert "deferred: 5 tools" in shown
             assert "came after this prompt was made" in shown
             offered = [request.body for request in model.requests if request.body]
             assert offered[0]["tools"] == offered[-1]["tools"]

@@ -80,12 +80,10 @@ class CallTool:
     exclusive = False
     effect: Effect = "unsafe"
 
-    def __init__(self, *, tiny: bool = False, rare: Sequence[str] = ()) -> None:
+    def __init__(self, *, rare: Sequence[str] = ()) -> None:
         """`rare` are the names of some that are always there to be found."""
         such = f", such as {', '.join(rare)}" if rare else ""
-        text = f"Call a tool that tool_search has found{such}."
-        if not tiny:
-            text += " The call counts as one of that tool."
+        text = f"Call a tool found by tool_search{such}."
         parameters: dict[str, object] = {
             "type": "object",
             "properties": {
@@ -119,7 +117,7 @@ def make_tool_search(there: Callable[[], Sequence[Tool]]) -> FunctionTool:
         context: ToolContext,
         query: Annotated[str, "what it should do; empty: all by name"],
     ) -> ToolResult:
-        """Find tools not listed here, such as for reminders and jobs; call them with call_tool."""
+        """Find tools not listed here; call them with call_tool."""
         specs = [one.spec for one in there() if deferrable(one)]
         room = int(context.result_limit * _SHARE)
         return text_result(shown(ranked(query, specs), specs, room=room) if query.strip() else names(specs))
