@@ -41,6 +41,7 @@ BROAD_EXCEPTS: set[str] = {
     "gateway/gateway.py:Gateway._see_to_it",  # the heart of the gateway: logged, goes on
     "gateway/lane.py:Lanes._work",  # one turn: logged, told, tried again later
     "gateway/supervisor.py:Link.run",  # the adapter of a channel: logged, told, tried again
+    "schedule/scheduler.py:Scheduler.run",  # whatever fails: logged, tried again
     "llm/embedded_child.py:main",  # process main: told to the parent
     "cli/mcp_login.py:login",  # the SDK: becomes a UserError
     "mcp/server.py:Server._ask",  # the SDK: becomes a ToolError

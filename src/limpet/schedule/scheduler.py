@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from limpet.errors import LimpetError
 from limpet.schedule import ledger
 from limpet.store import jobs, occurrences
 from limpet.store.driver import Store
@@ -58,10 +57,10 @@ class Scheduler:
                     derived = True
                 wake = await self.tick()
                 pause = LONGEST_SLEEP if wake is None else min(LONGEST_SLEEP, (wake - self.clock.now()) / 1000)
-            except LimpetError as error:
-                log.error("the schedule: %s", error.present())
-                pause = AFTER_FAILURE
-                await asyncio.sleep(pause)
+            except Exception:  # a full disk, a fault of ours: without this task nothing would be on time any more
+                log.exception("the schedule")
+                await asyncio.sleep(AFTER_FAILURE)
+                continue
             if pause > 0:
                 await self.nudges.wait(pause)
 
