@@ -9,6 +9,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Protocol, TypeGuard
 
 from msgspec import structs
@@ -113,7 +114,7 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         from limpet.server.guard import Guard, server_token
         from limpet.server.house import House
     except ImportError as error:
-        gateway.note_fault(SERVER, f"{error.name} is not installed: pip install 'limpet[server]', or gateway.port = 0")
+        log.warning("no server: %s is not installed (pip install 'limpet[server]', or gateway.port = 0)", error.name)
         yield
         return
     given = resolve(settings.token, key="gateway.token", root=home.root, environ=os.environ)
@@ -306,7 +307,7 @@ class Doors:
 
     def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
         found = accounts(self.household.settings.channels)
-        if self.household.settings.gateway.port:
+        if self.household.settings.gateway.port and find_spec("starlette") is not None:
             found[WEB, ACCOUNT] = WEB_SETTINGS
         return found
 

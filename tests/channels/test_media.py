@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limpet.channels.media import LONGEST_NAME, OTHER, PLAIN, Caps, safe_name, sendable, sniff
+from limpet.channels.media import LONGEST_NAME, OTHER, PLAIN, safe_name, sendable, sniff
 from limpet.types.envelope import Attachment
 
 
@@ -93,11 +93,6 @@ def test_a_safe_name_is_safe_and_stays(name: str, data: bytes) -> None:
     assert not safe.startswith((".", " "))
     assert not set(safe) & set('/\\\0\n\r\t<>:"|?*\u202e')
     assert safe_name(safe, kind) == safe
-
-
-def test_a_file_may_be_as_large_as_its_kind_allows() -> None:
-    caps = Caps(image=1, document=2, other=3)
-    assert [caps.limit(mime) for mime in ("image/png", "application/pdf", "application/x-unknown", "")] == [1, 2, 3, 3]
 
 
 def test_what_a_platform_does_not_take_is_told_apart() -> None:

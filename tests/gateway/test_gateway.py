@@ -15,6 +15,7 @@ from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.testing.platform import Sent
 from limpet.types.channel import Traits
+from limpet.types.envelope import Attachment, Beside, Part
 from tests.gateway.house import OWNER, House, echo, house, told
 
 PLAIN = Traits(buttons=True)
@@ -385,3 +386,32 @@ def test_two_agents_have_workspaces_of_their_own(home: Path) -> None:
     assert "agent:main:fake:group:g1" in first
     assert "agent:work:fake:group:g2" in second
     assert (home / "office" / "AGENTS.md").exists()
+
+
+def test_a_file_that_the_platform_does_not_take_is_said_and_the_text_arrives(home: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake = FakeChannel(traits=Traits(upload=10))
+        async with house(home, fake):
+            await fake.say("hello")
+            await told(fake, 1)
+            await fake.say("/export")
+            return await told(fake, 3)
+
+    assert "The file conversation.md" in "\n".join(asyncio.run(main()))
+
+
+def test_a_text_too_long_to_stand_beside_a_file_goes_before_it(home: Path) -> None:
+    async def main() -> list[tuple[int, int]]:
+        fake = FakeChannel(traits=Traits(upload=10_000_000, caption=100))
+        async with house(home, fake) as here:
+            store = here.agents.state.store
+            files = (Attachment("0" * 64, "note.txt", size=5),)
+            part = Part(fake.address("ann"), "word " * 60, "k", beside=Beside(attachments=files))
+            await store.write(
+                lambda rows: outbox.queue(rows, part, session="", turn="", now=here.gateway.snapshot().at)
+            )
+            here.agents.state.nudges.wake()
+            await fake.until(lambda: len(fake.platform.of(Sent)) == 2, within=30)
+        return [(len(one.piece.body.plain), len(one.piece.attachments)) for one in fake.platform.of(Sent)]
+
+    assert asyncio.run(main()) == [(299, 0), (0, 1)]

@@ -180,26 +180,6 @@ _RESERVED = frozenset(("CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("
 """Names that Windows keeps for devices."""
 
 
-class Caps(Struct, frozen=True):
-    """The most bytes that one file of a message may have, by family, and `files` and `total` bytes of one message."""
-
-    image: int = 20_000_000
-    audio: int = 100_000_000
-    video: int = 100_000_000
-    document: int = 50_000_000
-    other: int = 20_000_000
-    files: int = 10
-    total: int = 200_000_000
-
-    def limit(self, mime: str) -> int:
-        """Bytes of a file that calls itself `mime`, before anything of it is fetched."""
-        family = mime.partition("/")[0]
-        if mime == "application/pdf" or mime.startswith((_OFFICE, _OPEN, "application/ms", "application/vnd.ms-")):
-            family = "document"
-        sizes = {"image": self.image, "audio": self.audio, "video": self.video, "document": self.document}
-        return sizes.get(family, self.other)
-
-
 def sendable(files: Iterable[Attachment], upload: int) -> tuple[tuple[Attachment, ...], tuple[Attachment, ...]]:
     """Files that a platform takes which takes `upload` bytes of one, and those that it does not."""
     files = tuple(files)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import structs
 
-from limpet.channels.text.render import render
+from limpet.channels.media import sendable
+from limpet.channels.text.render import render, sizes
 from limpet.config.channels import DeliverySettings
 from limpet.errors import ChannelError, NotAcceptedError, NotReadyError, RefusedError, StoreError, UnsureError
 from limpet.gateway.ground import Ground
@@ -35,6 +36,7 @@ LOOK_AGAIN = 30.0
 RESERVE = 90
 """Of what a message may hold, kept free for `MISSING`."""
 MISSING = "[The message before this one may not have arrived.]"
+LEFT_OUT = "[The file {name} ({size:,} bytes) cannot be sent here: too large, or files are not possible at all.]"
 SEND = 120.0
 """Seconds for one send, whatever the adapter does; after that it may have arrived."""
 COMMIT_AGAIN = 5.0
@@ -121,21 +123,29 @@ class Delivery:
         await self._lives.settle(row.turn, row.address)
         bodies: tuple[Body, ...] | None = None
         if row.body is None and row.state == "queued":
-            bodies = self._bodies(row, link.channel.traits)
+            row, bodies = self._made(row, link.channel.traits)
             if not bodies:
                 await self._settle(row, "sent")
                 return 0.0
         return await self._attempt(row, link, bodies)
 
-    def _bodies(self, row: OutboxRow, traits: Traits) -> tuple[Body, ...]:
-        """The messages in which a part goes out; none when all of it has been said."""
+    def _made(self, row: OutboxRow, traits: Traits) -> tuple[OutboxRow, tuple[Body, ...]]:
+        """The messages in which a part goes out, none when all of it has been said; and the part with those files that
+        the platform takes: of the others the text says so.
+        """
         text = row.text
         if row.kind == "reply" and row.turn and traits.blocks:
             said = self._ground.store.read(lambda connection: outbox.blocks(connection, row.turn, row.address))
             text = rest_of(text, said)
+        fit, left = sendable(row.beside.attachments, traits.upload)
+        if left:
+            text = "\n\n".join(filter(None, (text, *(LEFT_OUT.format(name=one.name, size=one.size) for one in left))))
+            row = structs.replace(row, beside=structs.replace(row.beside, attachments=fit))
         room = structs.replace(traits, limit=max(traits.limit - RESERVE, traits.limit // 2))
         bodies = render(text, room) if text.strip() else ()
-        return bodies or ((EMPTY,) if row.beside.attachments else ())
+        if fit and (not bodies or sizes(room)(bodies[-1].markup) > traits.caption):
+            bodies = (*bodies, EMPTY)
+        return row, bodies
 
     async def _attempt(self, row: OutboxRow, link: Link, bodies: tuple[Body, ...] | None) -> float:
         """One delivery attempt: intent (with what the part is made into), act, outcome."""

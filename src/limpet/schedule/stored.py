@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from limpet.assistant.addresses import named
 from limpet.errors import InputError, ToolError
-from limpet.schedule import desk
-from limpet.schedule.desk import Maker, Timing, Wish
-from limpet.schedule.zones import users_zone
 from limpet.store import inbox, jobs, sessions, turns
 from limpet.store.driver import Store
 from limpet.store.sql import Connection
 from limpet.types.envelope import lowest
 from limpet.types.job import JobAct, JobChange, JobRow, JobWish
 from limpet.types.ports import Clock
+
+if TYPE_CHECKING:
+    from limpet.schedule.desk import Maker
 
 NO_JOBS = "A run of a job makes no jobs and changes none."
 
@@ -27,12 +29,16 @@ class StoredSchedules:
         self._zone = zone
 
     def add(self, wish: JobWish, *, session: str) -> tuple[JobChange, str]:
+        from limpet.schedule import desk  # 3 ms that most turns do not need
+
         now = self._clock.now()
         change = self._store.read(lambda connection: self._made(connection, wish, session, now=now))
         assert change.job is not None
         return change, desk.confirmation(change.job, now=now)
 
     def act(self, act: JobAct, name: str, *, session: str = "") -> tuple[JobChange, str]:
+        from limpet.schedule import desk  # 3 ms that most turns do not need
+
         now = self._clock.now()
         row = self._store.read(lambda connection: self._one(connection, name, session))
         change = desk.change(row, act, now=now)
@@ -42,12 +48,16 @@ class StoredSchedules:
         return change, f"The job {row.job.name} {done}."
 
     def listed(self, *, session: str = "") -> str:
+        from limpet.schedule import desk  # 3 ms that most turns do not need
+
         return self._store.read(lambda connection: desk.listing(self._reach(connection, session)))
 
     def _made(self, connection: Connection, wish: JobWish, session: str, *, now: int) -> JobChange:
-        made = Wish(
+        from limpet.schedule import desk
+
+        made = desk.Wish(
             text=wish.text,
-            timing=Timing.of(wish.when, wish.zone),
+            timing=desk.Timing.of(wish.when, wish.zone),
             name=wish.name,
             says=wish.says,
             address=named(connection, wish.to) if wish.to else None,
@@ -56,6 +66,9 @@ class StoredSchedules:
 
     def _maker(self, connection: Connection, session: str) -> Maker:
         """Who speaks in the running turn of a session: with others in it, it is theirs."""
+        from limpet.schedule.desk import Maker
+        from limpet.schedule.zones import users_zone
+
         zone = users_zone(self._zone)
         row = sessions.find(connection, session) if session else None
         turn = turns.live(connection, session) if row is not None else None
@@ -87,6 +100,8 @@ class StoredSchedules:
         ]
 
     def _one(self, connection: Connection, name: str, session: str) -> JobRow:
+        from limpet.schedule import desk
+
         row = desk.the_one(connection, name, agent=self._agent)
         if row.job.id not in {one.job.id for one in self._reach(connection, session)} and row.state != "over":
             raise InputError(f"There is no job {name!r} of yours.")

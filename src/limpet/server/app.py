@@ -27,7 +27,6 @@ log = logging.getLogger(__name__)
 
 FORBIDDEN = 1008
 BLOB = re.compile(r"[0-9a-f]{64}")
-STARTING = 10.0
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",

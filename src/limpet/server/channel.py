@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 
+from limpet.channels.fixed import Fixed
 from limpet.config.channels import ChannelSettings
-from limpet.errors import NotReadyError, RefusedError
-from limpet.types.channel import ALL, Arrival, Desk, MenuEntry, Piece, Traits
+from limpet.errors import NotReadyError
+from limpet.types.channel import ALL, Arrival, Desk, Piece, Traits
 from limpet.types.envelope import Address
 
 NAME, ACCOUNT = "web", "main"
@@ -19,7 +20,7 @@ OWNER = "owner"
 SETTINGS = ChannelSettings(owners=(OWNER,), live=False, reactions=False)
 
 
-class WebChannel:
+class WebChannel(Fixed):
     """Implements the port `Channel`."""
 
     name = NAME
@@ -57,21 +58,6 @@ class WebChannel:
 
     async def send(self, piece: Piece) -> str:
         return piece.key
-
-    async def edit(self, piece: Piece, message: str) -> None:
-        raise RefusedError("Messages of the web channel do not change.")
-
-    async def remove(self, address: Address, message: str) -> None:
-        raise RefusedError("Messages of the web channel stay.")
-
-    async def typing(self, address: Address) -> None:
-        """Clients see what goes on by live events."""
-
-    async def react(self, address: Address, message: str, emoji: str) -> None:
-        """As above."""
-
-    async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
-        """As above."""
 
 
 def address(chat: str) -> Address:

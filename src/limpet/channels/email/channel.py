@@ -15,10 +15,11 @@ from limpet.channels.email.quoting import cut
 from limpet.channels.email.reading import Mail
 from limpet.channels.email.sender import UNVERIFIED, automatic, verified
 from limpet.channels.email.threads import Thread, Threads
+from limpet.channels.fixed import Fixed
 from limpet.channels.kinds import Means
 from limpet.config.channels import EmailSettings
 from limpet.errors import ChannelError, ConfigError, RefusedError, StoreError
-from limpet.types.channel import ALL, Arrival, Desk, MenuEntry, Piece, Traits
+from limpet.types.channel import ALL, Arrival, Desk, Piece, Traits
 from limpet.types.envelope import Address
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def make(account: str, settings: EmailSettings, means: Means) -> EmailChannel:
     return EmailChannel(account, settings, means)
 
 
-class EmailChannel:
+class EmailChannel(Fixed):
     """One mailbox."""
 
     def __init__(self, account: str, settings: EmailSettings, means: Means, *, wait: float = ANSWER) -> None:
@@ -151,18 +152,3 @@ class EmailChannel:
             return self._means.blob(blob)
         except FileNotFoundError:
             raise RefusedError("the file to be sent is gone") from None
-
-    async def edit(self, piece: Piece, message: str) -> None:
-        raise RefusedError("a mail that was sent cannot be changed")
-
-    async def remove(self, address: Address, message: str) -> None:
-        raise RefusedError("a mail that was sent cannot be taken back")
-
-    async def typing(self, address: Address) -> None:
-        pass
-
-    async def react(self, address: Address, message: str, emoji: str) -> None:
-        pass
-
-    async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
-        pass

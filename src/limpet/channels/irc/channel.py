@@ -14,6 +14,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from limpet.channels.fixed import Fixed
 from limpet.channels.irc.door import Door
 from limpet.channels.irc.line import LONGEST, Line, folded, unstyled
 from limpet.channels.irc.session import Patience, Session
@@ -22,7 +23,7 @@ from limpet.channels.kinds import Means
 from limpet.channels.names import addressed, means_all
 from limpet.config.channels import IrcSettings
 from limpet.errors import ChannelError, ConfigError, NotReadyError, RefusedError, StoreError
-from limpet.types.channel import Arrival, Desk, MenuEntry, Piece, Traits
+from limpet.types.channel import Arrival, Desk, Piece, Traits
 from limpet.types.envelope import Address
 
 _PREFIX = len(":") + 30 + len("!") + 11 + len("@") + 64 + len(" ")
@@ -37,7 +38,7 @@ def make(account: str, settings: IrcSettings, means: Means) -> IrcChannel:
     return IrcChannel(account, settings, means)
 
 
-class IrcChannel:
+class IrcChannel(Fixed):
     def __init__(self, account: str, settings: IrcSettings, means: Means, *, patience: Patience | None = None) -> None:
         if not settings.server:
             raise ConfigError(f"channels.irc.{account}.server is empty")
@@ -130,21 +131,6 @@ class IrcChannel:
             raise RefusedError(f"{piece.address.chat!r} is nobody on IRC.")
         await self._session.say(piece.address.chat, piece.body.markup)
         return ""
-
-    async def edit(self, piece: Piece, message: str) -> None:
-        raise RefusedError("IRC changes no messages.")
-
-    async def remove(self, address: Address, message: str) -> None:
-        raise RefusedError("IRC takes no messages away.")
-
-    async def typing(self, address: Address) -> None:
-        pass
-
-    async def react(self, address: Address, message: str, emoji: str) -> None:
-        raise RefusedError("IRC has no reactions.")
-
-    async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
-        pass
 
 
 async def _store(desk: Desk, arrival: Arrival) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from limpet.channels.fixed import Fixed
 from limpet.channels.kinds import Means
 from limpet.channels.mqtt.payloads import Names, own_name, read, short, write
 from limpet.channels.mqtt.topics import is_device, pattern
 from limpet.config.channels import MqttSettings
 from limpet.errors import ChannelError, ConfigError, NotReadyError, RefusedError, StoreError
-from limpet.types.channel import Arrival, Desk, MenuEntry, Piece, Traits
+from limpet.types.channel import Arrival, Desk, Piece, Traits
 from limpet.types.envelope import Address
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def make(account: str, settings: MqttSettings, means: Means) -> MqttChannel:
     return MqttChannel(account, settings, means)
 
 
-class MqttChannel:
+class MqttChannel(Fixed):
     """One broker."""
 
     def __init__(self, account: str, settings: MqttSettings, means: Means, *, wait: float = ANSWER) -> None:
@@ -137,18 +138,3 @@ class MqttChannel:
         payload = write(text, id=id, reply_to=piece.reply_to) if id else text.encode()
         await self._client.put(self._out.topic(device), payload)
         return id
-
-    async def edit(self, piece: Piece, message: str) -> None:
-        raise RefusedError("what a device was sent cannot be changed")
-
-    async def remove(self, address: Address, message: str) -> None:
-        raise RefusedError("what a device was sent cannot be taken back")
-
-    async def typing(self, address: Address) -> None:
-        pass
-
-    async def react(self, address: Address, message: str, emoji: str) -> None:
-        pass
-
-    async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
-        pass

@@ -8,11 +8,11 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
+from limpet.channels.fixed import Fixed
 from limpet.channels.kinds import Means
 from limpet.config.channels import NotifySettings
 from limpet.errors import ConfigError, NotAcceptedError, RefusedError, UnsureError
-from limpet.types.channel import Desk, MenuEntry, Piece, Traits
-from limpet.types.envelope import Address
+from limpet.types.channel import Desk, Piece, Traits
 
 if TYPE_CHECKING:
     from apprise import NotifyBase
@@ -30,7 +30,7 @@ def make(account: str, settings: NotifySettings, means: Means) -> NotifyChannel:
     return NotifyChannel(account, settings, means)
 
 
-class NotifyChannel:
+class NotifyChannel(Fixed):
     """Some targets."""
 
     def __init__(self, account: str, settings: NotifySettings, means: Means, *, wait: float = WAIT) -> None:
@@ -80,21 +80,6 @@ class NotifyChannel:
             except TimeoutError:
                 raise UnsureError("the service did not answer") from None
         return ""
-
-    async def edit(self, piece: Piece, message: str) -> None:
-        raise RefusedError("a notification cannot be changed")
-
-    async def remove(self, address: Address, message: str) -> None:
-        raise RefusedError("a notification cannot be taken back")
-
-    async def typing(self, address: Address) -> None:
-        pass
-
-    async def react(self, address: Address, message: str, emoji: str) -> None:
-        pass
-
-    async def offer(self, menu: tuple[MenuEntry, ...]) -> None:
-        pass
 
 
 class _Ear(logging.Handler):
