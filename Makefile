@@ -2,6 +2,7 @@
 #   make chat                a conversation (installs the small embedded model the first time)
 #   make ask Q="…"           one turn
 #   make test                the tests, as CI runs them
+#   make test-servers        … and with a real Matrix server beside them
 #   make check               format, lint, types, then the tests
 #   make install             only the program
 # PYTHON=python3.12 chooses another interpreter, ARGS="…" is passed on to pytest or limpet.
@@ -14,10 +15,10 @@ INPUTS := pyproject.toml constraints.txt scripts/install.py
 export LIMPET_ASK := $(value Q)
 export PYTHON
 
-.PHONY: help chat ask test check format install clean
+.PHONY: help chat ask test test-servers check format install servers clean
 
 help:
-	@sed -n '2,8s/^# \{0,1\}//p' Makefile
+	@sed -n '2,9s/^# \{0,1\}//p' Makefile
 
 chat: $(VENV)/.stamp-local
 	@$(BIN)/limpet chat $(ARGS)
@@ -28,6 +29,9 @@ ask: $(VENV)/.stamp-local
 
 test: $(VENV)/.stamp-dev
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-servers: $(VENV)/.stamp-dev $(VENV)-servers/.stamp-servers
+	@$(BIN)/python -m tests.channel.synapse $(BIN)/python -m pytest $(ARGS)
 
 check: $(VENV)/.stamp-dev
 	@$(BIN)/ruff check .
@@ -50,5 +54,10 @@ $(VENV)/.stamp-local: $(INPUTS)
 $(VENV)/.stamp-dev: $(INPUTS)
 	@$(INSTALL) dev
 
+servers: $(VENV)-servers/.stamp-servers
+
+$(VENV)-servers/.stamp-servers: $(INPUTS)
+	@sh scripts/with-python.sh scripts/install.py --venv $(VENV)-servers servers
+
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-servers dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,7 @@
 """Makes the virtual environment and installs Limpet into it. Needs nothing but Python 3.11; called by the Makefile.
 
-`install.py core` is the program, `local` adds the small embedded model, `dev` the tools of its developers. A stamp
-file says what is there already. Packages come from wherever pip or uv is configured to look.
+`install.py core` is the program, `local` adds the small embedded model, `dev` the tools of its developers; `servers`
+are real servers that some tests talk to. A stamp file says what is there already. Packages come from wherever pip or uv is configured to look.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = ("--quiet", "--compile-bytecode")  # as pip does: else the first start takes seconds
-EXTRAS = {"core": "", "local": "[sandbox]", "dev": "[sandbox,dev]"}
+EXTRAS = {"core": "", "local": "[sandbox]", "dev": "[sandbox,dev]", "servers": "[servers]"}
 
 
 def main() -> int:

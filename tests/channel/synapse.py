@@ -1,50 +1,72 @@
-"""Synapse for the tests of a process: it takes ten seconds to start, so all of them share one."""
+"""Synapse for the tests of a run. It takes ten seconds to start and is no child of the tests: some count those.
+
+`python -m tests.channel.synapse COMMAND …` runs a command beside one, with the Python of `.venv-servers`.
+"""
 
 from __future__ import annotations
 
-import atexit
 import base64
-import importlib.util
+import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from functools import cache
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from tests.channel.server import free_port
 
+VARIABLE = "LIMPET_TEST_SYNAPSE"
+PYTHON = Path(__file__).resolve().parents[2] / ".venv-servers" / "bin" / "python"
+PATIENCE = 100.0
+"""Seconds to start in."""
 _MANY = {"per_second": 1000, "burst_count": 1000}
 
 
-@cache
 def synapse() -> int:
-    """Its port. The test is skipped where Synapse is not installed (extra `servers`)."""
-    if importlib.util.find_spec("synapse") is None:
-        pytest.skip("matrix-synapse is not installed (extra servers)")
-    folder, port = Path(tempfile.mkdtemp(prefix="limpet-synapse-")), free_port()
-    key = base64.b64encode(os.urandom(32)).decode().rstrip("=")
-    (folder / "signing.key").write_text(f"ed25519 a_test {key}\n")
-    (folder / "homeserver.json").write_text(json.dumps(_configuration(folder, port)))
-    argv = [sys.executable, "-m", "synapse.app.homeserver", "-c", str(folder / "homeserver.json")]
-    if shutil.which("setpriv"):
-        argv = ["setpriv", "--pdeathsig", "KILL", *argv]  # ended even when this process is killed
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    atexit.register(_end, process, folder)
-    until = time.monotonic() + 100
-    while not _well(port):
-        assert process.poll() is None, (folder / "log").read_text("utf-8", "replace")[-3_000:]
-        assert time.monotonic() < until, "Synapse does not start"
-        time.sleep(0.1)
-    return port
+    """Its port. The test is skipped where the run has none."""
+    port = os.environ.get(VARIABLE, "")
+    if not port:
+        pytest.skip("no Synapse runs beside the tests (make test-servers)")
+    return int(port)
+
+
+@contextlib.contextmanager
+def served() -> Generator[int]:
+    """One that runs until the block ends; its port. Raises `RuntimeError` when it does not start."""
+    with tempfile.TemporaryDirectory(prefix="limpet-synapse-") as name:
+        folder, port = Path(name), free_port()
+        key = base64.b64encode(os.urandom(32)).decode().rstrip("=")
+        (folder / "signing.key").write_text(f"ed25519 a_test {key}\n")
+        (folder / "homeserver.json").write_text(json.dumps(_configuration(folder, port)))
+        argv = [PYTHON, "-m", "synapse.app.homeserver", "-c", str(folder / "homeserver.json")]
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            until = time.monotonic() + PATIENCE
+            while not _well(port):
+                if process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError((folder / "log").read_text("utf-8", "replace")[-3_000:])
+                time.sleep(0.1)
+            yield port
+        finally:
+            process.kill()
+            process.wait()
+
+
+def main() -> int:
+    """Run the command that the arguments are; what it ends with. Without Synapse it runs all the same."""
+    if not PYTHON.exists():
+        print(f"{PYTHON.parent.parent.name} is not there (make servers): without Synapse", file=sys.stderr)
+        return subprocess.run(sys.argv[1:], check=False).returncode
+    with served() as port:
+        return subprocess.run(sys.argv[1:], check=False, env={**os.environ, VARIABLE: str(port)}).returncode
 
 
 def _configuration(folder: Path, port: int) -> dict[str, object]:
@@ -81,7 +103,5 @@ def _well(port: int) -> bool:
         return False
 
 
-def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    process.kill()
-    process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+if __name__ == "__main__":
+    sys.exit(main())

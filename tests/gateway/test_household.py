@@ -186,6 +186,18 @@ def test_lanes_with_nothing_to_do_are_forgotten(home: Path) -> None:
     assert asyncio.run(main()) == 0
 
 
+def test_a_lane_that_was_poked_for_nothing_does_not_rest(home: Path) -> None:
+    async def main() -> int:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake) as here:
+            for _ in range(20):
+                here.gateway.lanes.poke("agent:main:fake:direct:p1")
+                await fake.until(lambda: not here.gateway.lanes.running)
+            return sum("rest of" in task.get_name() for task in asyncio.all_tasks())
+
+    assert asyncio.run(main()) == 0
+
+
 def test_interrupting_spares_the_turn_that_has_the_message_itself(home: Path) -> None:
     async def main() -> tuple[str, ...]:
         fake = FakeChannel(traits=PLAIN)

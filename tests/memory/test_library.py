@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,6 +119,23 @@ def test_recall_gives_up_in_time_and_the_work_goes_on(tmp_path: Path) -> None:
         found = await library.recall("boat", Wanted(), seconds=30.0)
         assert found is not None
         assert "Lisbon" in found.results[0].text
+        await library.close()
+
+    asyncio.run(main())
+
+
+def test_recalls_that_come_while_the_index_is_busy_do_not_pile_up(tmp_path: Path) -> None:
+    write(tmp_path, "MEMORY.md", NOTES)
+    released = threading.Event()
+
+    async def main() -> None:
+        library = Library(shelf_of(tmp_path), today=lambda: (released.wait(30), TODAY)[1])
+        for _ in range(20):
+            assert await library.recall("boat", Wanted(), seconds=0.01) is None
+        await asyncio.sleep(0)
+        waiting = [task for task in asyncio.all_tasks() if "Library._run" in repr(task)]
+        assert len(waiting) == 1  # the one that has begun
+        released.set()
         await library.close()
 
     asyncio.run(main())

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from limpet.prompt.skill_index import index
-from limpet.skills.discovery import BUNDLED
+from limpet.skills import fronts
+from limpet.skills.discovery import BUNDLED, Place, discover
 from limpet.skills.gates import Situation
 from limpet.testing.scripted import Answer, ScriptedModel, call
 from limpet.tools.beside import reading_beside
@@ -69,3 +70,13 @@ def test_their_index_is_small(tmp_path: Path) -> None:
     text = index(shelf(tmp_path, here=ALL, bundled=True).offered).replace(BUNDLED, "/x")
     assert len(text) < 2_500
     assert json.dumps(text)
+
+
+def test_what_they_say_of_themselves_is_shipped_as_it_was_read() -> None:
+    assert fronts.SHIPPED.read_bytes() == fronts.shipped(), "run python -m limpet.skills.fronts"
+
+
+def test_a_new_home_reads_no_yaml_for_them(tmp_path: Path) -> None:
+    found = discover([Place("bundled", BUNDLED)], fronts.Fronts(tmp_path / "read.json"), workspace=str(tmp_path))
+    assert len(found.skills) > 5
+    assert list(tmp_path.iterdir()) == []

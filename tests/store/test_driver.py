@@ -87,6 +87,16 @@ def test_an_error_of_sql_is_a_store_error(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_what_is_being_written_does_not_read_over_the_readers_connection(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = Store.open(str(tmp_path / "a.db"), process="p1")
+        with pytest.raises(RuntimeError, match="another thread"):
+            await store.write(lambda connection: values(store))
+        await store.close()
+
+    asyncio.run(main())
+
+
 def test_a_cancelled_caller_learns_the_outcome_first(tmp_path: Path) -> None:
     async def main() -> None:
         store = Store.open(str(tmp_path / "a.db"), process="p1")

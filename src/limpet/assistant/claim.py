@@ -49,8 +49,8 @@ async def claim(
     key: str,
     model: Model,
     *,
-    log: Callable[[], Log],
-    writer: Callable[[Lease, str], TurnWriter],
+    log: Log,
+    writer: Callable[[Connection, Lease, str], TurnWriter],
 ) -> Claim:
     """Take the lease of the session under `key` and find or begin what there is to do.
 
@@ -58,7 +58,7 @@ async def claim(
     one. Raises `LeaseHeldError`, `StaleLogError`.
     """
     over, reason = _over(services, key)
-    known = Log() if over else log()
+    known = Log() if over else log
     before = _before(services, key, known, profile=model.profile, over=over)
     now, name = services.clock.now(), new_id("t")
     taken: list[Lease] = []
@@ -76,7 +76,7 @@ async def claim(
         lease = taken[-1]
         if entries.last_seq(connection, lease.session) != known.last_seq:
             raise StaleLogError("The log has grown.")
-        return _begin(connection, writer(lease, name), before, now=now, answering=services.owner.answering)
+        return _begin(connection, writer(connection, lease, name), before, now=now, answering=services.owner.answering)
 
     try:
         found = await services.store.write(work)

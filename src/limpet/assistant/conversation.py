@@ -26,9 +26,10 @@ from limpet.store.sql import Connection
 from limpet.store.turns import TurnRow
 from limpet.types.content import Text
 from limpet.types.entry import UserEntry
-from limpet.types.envelope import Inbound, InboxRow
+from limpet.types.envelope import Inbound, InboxRow, Mandate
 from limpet.types.event import Notice, TurnEnded
 from limpet.types.message import UserMessage
+from limpet.types.ports import Model
 from limpet.types.profile import Profile
 
 LOOK_AGAIN = 1.0
@@ -86,29 +87,29 @@ class Conversation:
         if self._is_waiting():
             return False
         model = await self.services.models.get(self.model_reference())
-        await self._recall(model.profile)
+        log = self.log()
+        await self._recall(model.profile, log)
         try:
-            claimed = await claim(self.services, self.key, model, log=self.log, writer=self._writer)
+            claimed = await claim(self.services, self.key, model, log=log, writer=self._writer)
         except LeaseHeldError:
             self.services.nudges.send()
             return False
         except StaleLogError:
             return True
         try:
-            await self._do(claimed)
+            await self._do(claimed, model)
         finally:
             self.services.owner.held.discard(claimed.lease.session)
             self.services.nudges.wake()
         return not claimed.idle
 
-    async def _recall(self, profile: Profile) -> None:
+    async def _recall(self, profile: Profile, log: Log) -> None:
         """Look up what memory holds on the messages that wait, before they are stored with it."""
         recall = self.services.recall
         if recall is None:
             return
         waiting = self.services.store.read(lambda connection: inbox.queued(connection, self.key))
         self._recalled = {row.id: self._recalled[row.id] for row in waiting if row.id in self._recalled}
-        log = self.log()
         if not (recall.is_on if log.recalls is None else log.recalls):
             return
         for row in waiting:
@@ -120,13 +121,13 @@ class Conversation:
                 prompted = partial(self.services.prompting.memory, profile, key=self.key)
                 self._recalled[row.id] = await recall.facts(inbound.text, key=self.key, log=log, prompted=prompted)
 
-    async def _do(self, claimed: Claim) -> None:
+    async def _do(self, claimed: Claim, model: Model) -> None:
         if claimed.found is not None:
-            await self._resume(claimed.lease, claimed.found)
+            await self._resume(claimed.lease, claimed.found, model)
         elif claimed.row is not None:
             await commands.run_queued(self, claimed.row, claimed.lease)
         elif claimed.made:
-            await self.run_begun(claimed.lease, claimed.made)
+            await self.run_begun(claimed.lease, claimed.made, model=model)
 
     async def recover(self) -> None:
         """Finish what a dead process left running under this key, before anything new."""
@@ -164,13 +165,15 @@ class Conversation:
     def model_reference(self) -> str:
         if self._named:
             return self._named
-        services = self.services
-        live = services.store.read(lambda connection: sessions.live(connection, self.key))
-        own = live.model if live else ""
-        mandate = services.store.read(lambda connection: unattended.mandate_under(connection, self.key))
+
+        def look(connection: Connection) -> tuple[str, Mandate | None]:
+            live = sessions.live(connection, self.key)
+            return live.model if live else "", unattended.mandate_under(connection, self.key, live)
+
+        own, mandate = self.services.store.read(look)
         if mandate is None:
             return own
-        return mandate.model or unattended.purpose(services, mandate).model or own
+        return mandate.model or unattended.purpose(self.services, mandate).model or own
 
     def _is_waiting(self) -> bool:
         """Whether the turn under this key can only go on after its owner has decided something."""
@@ -182,19 +185,25 @@ class Conversation:
 
         return self.services.store.read(look)
 
+    def _mandate(self, connection: Connection) -> Mandate | None:
+        return unattended.mandate_under(connection, self.key, sessions.live(connection, self.key))
+
     def _live_turn(self, connection: Connection) -> TurnRow | None:
         live = sessions.live(connection, self.key)
         return turns.live(connection, live.id) if live else None
 
-    def _writer(self, lease: Lease, name: str) -> TurnWriter:
+    def _writer(self, connection: Connection, lease: Lease, name: str) -> TurnWriter:
         return TurnWriter(
             lease=lease,
             turn=name,
             key=self.key,
             render=partial(self._render, session=lease.session),
-            queueing=queueing_of(self.services, self.key, lease.session),
+            queueing=queueing_of(self.services, connection, key=self.key, session=lease.session),
             crowd=self.services.rules.helpers.crowd,
         )
+
+    def _writer_now(self, lease: Lease, name: str) -> TurnWriter:
+        return self.services.store.read(lambda connection: self._writer(connection, lease, name))
 
     def _render(self, row: InboxRow, *, session: str) -> UserEntry | None:
         """The user entry of an event; None for a command, which is not for the model."""
@@ -207,22 +216,25 @@ class Conversation:
         )
         return UserEntry(message=message, sender=row.inbound.sender, inbox=row.id)
 
-    async def _resume(self, lease: Lease, found: TurnRow) -> None:
+    async def _resume(self, lease: Lease, found: TurnRow, model: Model) -> None:
         decided = self.services.store.read(lambda connection: approvals.last_decided(connection, found.id))
-        unasked = self.services.store.read(lambda connection: unattended.mandate_under(connection, self.key))
+        unasked = self.services.store.read(self._mandate)
         most = recover.MAX_ATTEMPTS if unasked is None else recover.MAX_UNASKED
         notice = recover.verdict(found, now=self.services.clock.now(), decided=decided, most=most)
         if not notice:
-            await self.run_begun(lease, found.id, attempt=found.attempts + (found.state == "running"))
+            attempt = found.attempts + (found.state == "running")
+            await self.run_begun(lease, found.id, model=model, attempt=attempt)
             return
-        journal = TurnJournal(self.services, self._writer(lease, found.id), self.log())
+        journal = TurnJournal(self.services, self._writer_now(lease, found.id), self.log())
         given_up = found.attempts >= recover.MAX_ATTEMPTS
         await journal.fail(notice, kind="Interrupted", interrupted=unasked is not None or not given_up)
 
-    async def run_begun(self, lease: Lease, name: str, *, attempt: int = 1) -> TurnEnded | None:
+    async def run_begun(
+        self, lease: Lease, name: str, *, model: Model | None = None, attempt: int = 1
+    ) -> TurnEnded | None:
         """Run a turn whose row says `running` under our lease, while watching for a stop from another process."""
-        model = await self.services.models.get(self.model_reference())
-        run = turn.Run(self.services, self._writer(lease, name), self.log(), model, attempt)
+        model = model or await self.services.models.get(self.model_reference())
+        run = turn.Run(self.services, self._writer_now(lease, name), self.log(), model, attempt)
         self.control = control = Control()
         watcher = asyncio.create_task(self._watch(name, control))
         try:

@@ -266,7 +266,7 @@ class TurnJournal:
     async def _end(self, ending: End) -> bool:
         await self._undo.finish()
         now, store, key = self.services.clock.now(), self.services.store, self.writer.key
-        if helper := store.read(lambda connection: helpers.of_key(connection, key)):
+        if subagents.is_helper(key) and (helper := store.read(lambda connection: helpers.of_key(connection, key))):
             ending = structs.replace(ending, outcome=subagents.outcome_of(helper, ending, self.log))
         made, over = await store.write(lambda connection: commits.end(connection, self.writer, ending, now=now))
         self.log.extend(made)

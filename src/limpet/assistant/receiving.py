@@ -13,6 +13,7 @@ from limpet.llm.unicode import clean
 from limpet.prompt.runtime import disarmed
 from limpet.store import inbox, sessions
 from limpet.store.commits import Queueing
+from limpet.store.sql import Connection
 from limpet.types.envelope import Inbound, InboxRow, Trust
 from limpet.types.hook import MessageReceived
 
@@ -75,8 +76,8 @@ async def arrived(conversation: Talk, row: InboxRow) -> bool:
     return False
 
 
-def queueing_of(services: Services, key: str, session: str) -> Queueing:
+def queueing_of(services: Services, connection: Connection, *, key: str, session: str) -> Queueing:
     """What becomes of events that come while a turn of `session` runs."""
     usual = services.rules.queueing(key)
-    own = services.store.read(lambda connection: sessions.queue_of(connection, session))
+    own = sessions.queue_of(connection, session)
     return structs.replace(usual, mode=own) if own else usual

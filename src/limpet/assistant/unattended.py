@@ -16,7 +16,8 @@ from msgspec import structs
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.llm.purposes import Purpose, purpose_of
-from limpet.store import inbox, outbox, sessions, turns
+from limpet.store import inbox, outbox, turns
+from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
 from limpet.tools.rules import ALWAYS
 from limpet.types.envelope import InboxRow, Mandate
@@ -40,9 +41,8 @@ def mandate_of(rows: Sequence[InboxRow]) -> Mandate | None:
     return found[0] if found and all(found) else None
 
 
-def mandate_under(connection: Connection, key: str) -> Mandate | None:
-    """The mandate of the turn that runs under a session key, else of what waits there."""
-    live = sessions.live(connection, key)
+def mandate_under(connection: Connection, key: str, live: SessionRow | None) -> Mandate | None:
+    """The mandate of the turn that runs in the `live` session of a key, else of what waits there."""
     turn = turns.live(connection, live.id) if live is not None else None
     return mandate_of(inbox.of_turn(connection, turn.id) if turn is not None else inbox.queued(connection, key)[:1])
 

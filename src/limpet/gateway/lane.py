@@ -46,10 +46,13 @@ TERMINAL = "cli"
 
 @dataclass(slots=True)
 class Lane:
-    """The work under one key. `poked`: look once more before it ends; `rests` counts failures, until `rested`."""
+    """The work under one key. `poked`: look once more before it ends; `rests` counts failures, until `rested`;
+    `alarm` ends the rest.
+    """
 
     key: str
     task: asyncio.Task[None] | None = None
+    alarm: asyncio.Task[None] | None = None
     poked: bool = False
     rests: int = 0
     rested: float = 0.0
@@ -126,6 +129,10 @@ class Lanes:
             return self._can_go_on(connection, live)
         return inbox.waits(connection, key)
 
+    def _has_more(self, connection: Connection, key: str) -> bool:
+        """Whether anything is left under a key, though it may not be for us, or not yet."""
+        return turns.of_key(connection, key) is not None or inbox.waits(connection, key)
+
     def _is_ours(self, connection: Connection, key: str) -> bool:
         """Whether what waits under `key` is not only what a living terminal is about to do itself."""
         rows = [row.inbound.address for row in inbox.queued(connection, key)]
@@ -142,7 +149,7 @@ class Lanes:
         finally:
             lane.task = None
             if not lane.rested:
-                self._lanes.pop(lane.key, None)
+                self._forget(lane)
             if lane.poked:  # while it gave back its slot
                 self.poke(lane.key)
 
@@ -176,7 +183,7 @@ class Lanes:
             )
             return
         lane.rests, lane.rested = 0, 0.0
-        if not worked:
+        if not worked and self._ground.store.read(lambda connection: self._has_more(connection, key)):
             self._rest(lane, HELD)  # another process works on it, or the owner has not decided
 
     def _conversation(self, services: Services, key: str) -> Conversation:
@@ -207,14 +214,21 @@ class Lanes:
     def _rest(self, lane: Lane, pause: float) -> None:
         """Leave a lane alone for a while, unless something new comes."""
         lane.rested = self._ground.clock.monotonic() + pause
-        self._ground.tasks.start(self._look_again(lane, pause), f"rest of {lane.key}")
+        if lane.alarm is None:
+            lane.alarm = self._ground.tasks.start(self._look_again(lane), f"rest of {lane.key}")
 
-    async def _look_again(self, lane: Lane, pause: float) -> None:
+    async def _look_again(self, lane: Lane) -> None:
         """After a rest: go on, or forget a lane that has nothing to do any more."""
-        await asyncio.sleep(pause)
+        while (left := lane.rested - self._ground.clock.monotonic()) > 0:
+            await asyncio.sleep(left)
+        lane.alarm = None
         self.sweep()
         if lane.task is None and lane.rested <= self._ground.clock.monotonic():
-            self._lanes.pop(lane.key, None)
+            self._forget(lane)
+
+    def _forget(self, lane: Lane) -> None:
+        if self._lanes.get(lane.key) is lane:  # else a new one stands there, which may be at work
+            del self._lanes[lane.key]
 
     async def drain(self, patience: float) -> None:
         """Begin nothing more, and let what runs finish for `patience` seconds; then it is parked."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -82,19 +83,25 @@ class Library:
     async def recall(self, question: str, wanted: Wanted, *, seconds: float) -> Found | None:
         """The same within `seconds`, with a vector only where that is there at once; None when it takes longer.
 
-        The work goes on then, so that the next one is quick. Raises `StoreError`.
+        What has begun goes on then, so that the next one is quick; what has not is left. Raises `StoreError`.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         vector = None
         if self._embedder is not None and self._embedder.is_ready:
             vector, _ = await self._vector(question, seconds / 2)
-        work = asyncio.ensure_future(
-            self._run(lambda: self._find(question, wanted, vector, within=self._patience.fresh))
-        )
+        begun = threading.Event()
+
+        def look() -> Found:
+            begun.set()
+            return self._find(question, wanted, vector, within=self._patience.fresh)
+
+        work = asyncio.ensure_future(self._run(look))
         self._late.add(work)
         work.add_done_callback(self._done)
         done, _ = await asyncio.wait({work}, timeout=max(0.0, end - loop.time()))
+        if not done and not begun.is_set():  # else all that came while the index was busy would pile up
+            work.cancel()
         return work.result() if done else None
 
     def watch(self) -> None:

@@ -1,4 +1,7 @@
-"""Front matter that was read before, by its hash, in a file of the home: a turn never reads YAML again."""
+"""Front matter that was read before, by its hash, in a file of the home: a turn never reads YAML again.
+
+What the bundled skills say has been read already: `SHIPPED` is what a new home begins with.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,12 @@ import msgspec
 from msgspec import Struct, field
 
 from limpet.skills import front_matter
-from limpet.skills.skill import Front
+from limpet.skills.skill import FILE, Front
 
 FORMAT = 1
 """Raised whenever `front_matter` reads something otherwise."""
+SHIPPED = Path(__file__).with_name("bundled_fronts.json")
+"""Made by `python -m limpet.skills.fronts`."""
 _MOST = 500
 
 
@@ -54,9 +59,26 @@ class Fronts:
 
     def _load(self) -> dict[str, Front]:
         if self._kept is None:
-            try:
-                kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)
-            except (OSError, msgspec.DecodeError):
-                kept = _Kept()
-            self._kept = kept.fronts if kept.format == FORMAT else {}
+            self._kept = _kept_in(self._path) or _kept_in(SHIPPED) or {}
         return self._kept
+
+
+def _kept_in(path: Path) -> dict[str, Front]:
+    try:
+        kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return kept.fronts if kept.format == FORMAT else {}
+
+
+def shipped() -> bytes:
+    """What `SHIPPED` is to hold."""
+    fronts = Fronts(Path(os.devnull))
+    fronts._kept = {}
+    for path in sorted((SHIPPED.parent / "bundled").glob(f"*/{FILE}")):
+        fronts.read(front_matter.split(path.read_text("utf-8").strip())[0])
+    return msgspec.json.format(msgspec.json.encode(_Kept(fronts=fronts._kept)), indent=1) + b"\n"
+
+
+if __name__ == "__main__":
+    SHIPPED.write_bytes(shipped())

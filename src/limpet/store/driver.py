@@ -112,6 +112,7 @@ class Store:
         self._settings = settings
         self._lock = WriteLock(f"{path}.lock", holder=process, patience=settings.patience)
         self._jobs: queue.SimpleQueue[_Job[object] | None] = queue.SimpleQueue()
+        self._opener = threading.get_ident()
         self._thread = threading.Thread(target=self._work, name="limpet-writer", daemon=True)
         self._group = 0
         self._connection = _connect(path, settings)
@@ -169,7 +170,11 @@ class Store:
         self._scrub = True
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` on the read-only connection, in the caller's thread."""
+        """Run `work` on the read-only connection, in the caller's thread, which is the one that opened the store:
+        what is to be written reads over the connection it is given.
+        """
+        if threading.get_ident() != self._opener:
+            raise RuntimeError("the database is read from another thread than the one that opened it")
         try:
             return work(self.reader)
         except apsw.Error as error:
@@ -306,10 +311,10 @@ def _migrate(connection: apsw.Connection, path: str, migrations: tuple[str, ...]
         copy = f"{path}.v{version}.bak"
         if not os.path.exists(copy):
             connection.execute("VACUUM INTO ?", (copy,))
-    for number, script in enumerate(migrations[version:], start=version + 1):
-        with connection:
+    with connection:
+        for script in migrations[version:]:
             connection.execute(script)
-            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
 
 
 def check_version(version: int, path: str, *, known: int = len(MIGRATIONS)) -> None:
