@@ -2,7 +2,8 @@
 
 `python -m bench.gateway_child MODE SESSIONS SECONDS [RATE]`: `burst` says the next thing as soon as the last is
 answered, `paced` says RATE things a second, spread over the sessions; `soak` is a burst of SECONDS messages in which
-conversations begin anew from time to time, and tells what has grown after the first third; `idle` only waits.
+conversations begin anew from time to time, and tells what has grown since they did so for the second time; `idle`
+only waits.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from limpet.types.envelope import Address
 
 SETTINGS = ChannelSettings(direct="open", per_minute=10**9)
 PLAIN = Traits()
-SESSIONS, RENEWED = 64, 20
-"""Turns of a conversation in a soak."""
+RENEWED = 20
+"""Turns of a conversation in a soak, at most: in a short one all begin anew at least five times."""
 TEXT = "What is a limpet?"
 
 
@@ -41,7 +42,7 @@ class LoadChannel:
     said: dict[str, float] = field(default_factory=dict[str, float])
     latencies: list[float] = field(default_factory=list[float])
     again: bool = False
-    renews: bool = False
+    renews: int = 0
     number: int = 0
 
     async def run(self, desk: Desk) -> None:
@@ -53,7 +54,7 @@ class LoadChannel:
         assert self.desk is not None
         self.number += 1
         self.said.setdefault(chat, time.perf_counter())
-        text = "/new" if self.renews and self.number // SESSIONS % RENEWED == RENEWED - 1 else TEXT
+        text = "/new" if self.renews and self.number % self.renews == 0 else TEXT
         await self.desk.receive(
             Arrival(Address(self.name, self.account, chat), f"{os.getpid()}-{self.number}", chat, text)
         )
@@ -112,11 +113,14 @@ async def paced(channel: LoadChannel, sessions: int, seconds: float, *, rate: fl
 
 
 async def soak(channel: LoadChannel, sessions: int, messages: int) -> dict[str, int]:
-    """Bytes, open files and tasks that were added after the first third."""
-    channel.again = channel.renews = True
+    """Bytes, open files and tasks that were added while conversations as long as those before began anew."""
+    turns = max(1, min(RENEWED, messages // sessions // 5))
+    cycle = turns * sessions
+    # Every conversation ends after `turns` messages or so, each at another moment.
+    channel.again, channel.renews = True, turns if turns % 2 else turns + 1
     for number in range(sessions):
         await channel.say(f"c{number}")
-    while channel.number < messages // 3:
+    while channel.number < 2 * cycle:
         await asyncio.sleep(0.05)
     before = _held()
     while channel.number < messages:

@@ -13,7 +13,7 @@ SESSIONS = 64
 
 
 class Soaked(TypedDict):
-    """`grown`: bytes, open files and tasks that were added after the first third."""
+    """`grown`: bytes, open files and tasks that were added once all conversations had begun anew."""
 
     turns: int
     grown: dict[str, int]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,8 +53,9 @@ def test_only_what_is_new_is_encoded():
     assert b",".join(parts).count(b'"type":"user"') == 401
 
 
-def test_the_least_used_session_goes_first():
-    cache, encoder = PrefixCache(cap=500), Encoder()
+@pytest.mark.parametrize("limits", [{"cap": 500}, {"most": 2}])
+def test_the_least_used_session_goes_first(limits: dict[str, int]):
+    cache, encoder = PrefixCache(**limits), Encoder()
     history = tuple(map(message, "aBaBa"))
     for session in ("one", "two", "three", "one"):
         cache.encode(session, history, group=group, encode=encoder)

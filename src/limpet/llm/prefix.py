@@ -17,6 +17,8 @@ from limpet.llm.unicode import clean
 from limpet.types.message import Message
 
 _CAP = 48 << 20
+_MOST = 64
+"""Sessions: as many as a gateway keeps at hand. Each holds its messages too, which `_CAP` does not count."""
 _BLOCK = 64 << 10
 _encode = msgspec.json.Encoder().encode
 
@@ -68,10 +70,11 @@ class _Kept:
 
 
 class PrefixCache:
-    """At most `cap` bytes of encoded messages, the least recently used session goes first."""
+    """At most `cap` bytes of encoded messages of `most` sessions, the least recently used session goes first."""
 
-    def __init__(self, *, cap: int = _CAP, block: int = _BLOCK) -> None:
+    def __init__(self, *, cap: int = _CAP, block: int = _BLOCK, most: int = _MOST) -> None:
         self._cap = cap
+        self._most = most
         self._block = block
         self._sessions: OrderedDict[str, _Kept] = OrderedDict()
         self._size = 0
@@ -113,7 +116,7 @@ class PrefixCache:
             return
         self._sessions[session] = kept
         self._size += kept.size
-        while self._size > self._cap and self._sessions:
+        while self._sessions and (self._size > self._cap or len(self._sessions) > self._most):
             _, oldest = self._sessions.popitem(last=False)
             self._size -= oldest.size
 
