@@ -269,7 +269,12 @@ class TurnStopped(LimpetError):
     exit_code = 130
 
 
-def exit_code_of(name: str) -> int:
-    """The exit code of the error class called `name`, as the log of a failed turn names it; 1 for any other."""
+def class_of(name: str) -> type[LimpetError]:
+    """The error class called `name`, as the log of a failed turn names it; the root of the tree for any other."""
     found = globals().get(name)
-    return found.exit_code if isinstance(found, type) and issubclass(found, LimpetError) else LimpetError.exit_code
+    return found if isinstance(found, type) and issubclass(found, LimpetError) else LimpetError
+
+
+def exit_code_of(name: str) -> int:
+    """The exit code of the error class called `name`; 1 for one there is not."""
+    return class_of(name).exit_code

@@ -140,7 +140,7 @@ async def open_agent(
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
     schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
     speaking = (make_cron(schedules), *_speaking(settings, models, entrance.agent, store=store, redactor=redactor))
-    own = (*recollection_tools(recall), *speaking, *_browser(stack, settings, home), *plugins.tools)
+    own = (*recollection_tools(recall), *speaking, *_browser(stack, settings, home), *plugins.tools, *entrance.tools)
     tools = Toolbox(
         sandbox,
         settings.tools,
@@ -161,7 +161,7 @@ async def open_agent(
         notes=_notes(settings, str(workspace)),
         weights=Weights(),
         tools=tools,
-        policy=_policy(sandbox, servers, settings.policy),
+        policy=_policy(sandbox, servers, settings.policy, own=entrance.tools),
         approvals=entrance.approvals,
         redactor=redactor,
         blobs=blobs,
@@ -225,7 +225,7 @@ def _models(
 ) -> ModelShelf:
     return ModelShelf(
         settings,
-        Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces),
+        Sources(model_settings(settings, home.root, os.environ), os.environ, entrance.announces, entrance.given),
         store=state.store,
         blobs=blobs,
         meter=_meter(settings, state.store, state.owner),
@@ -273,8 +273,10 @@ def _prompting(
     )
 
 
-def _policy(sandbox: Sandbox, servers: Servers | None, settings: schema.PolicySettings) -> RulePolicy:
-    builtin_rules = BuiltinPolicy(sandbox, trusted=frozenset(("browser",)))
+def _policy(
+    sandbox: Sandbox, servers: Servers | None, settings: schema.PolicySettings, *, own: Sequence[Tool]
+) -> RulePolicy:
+    builtin_rules = BuiltinPolicy(sandbox, trusted=frozenset(("browser", *(one.spec.name for one in own))))
     return RulePolicy(servers.policy(builtin_rules) if servers else builtin_rules, settings)
 
 

@@ -185,9 +185,6 @@ class Conversation:
 
         return self.services.store.read(look)
 
-    def _mandate(self, connection: Connection) -> Mandate | None:
-        return unattended.mandate_under(connection, self.key, sessions.live(connection, self.key))
-
     def _live_turn(self, connection: Connection) -> TurnRow | None:
         live = sessions.live(connection, self.key)
         return turns.live(connection, live.id) if live else None
@@ -218,7 +215,9 @@ class Conversation:
 
     async def _resume(self, lease: Lease, found: TurnRow, model: Model) -> None:
         decided = self.services.store.read(lambda connection: approvals.last_decided(connection, found.id))
-        unasked = self.services.store.read(self._mandate)
+        unasked = self.services.store.read(
+            lambda connection: unattended.mandate_under(connection, self.key, sessions.live(connection, self.key))
+        )
         most = recover.MAX_ATTEMPTS if unasked is None else recover.MAX_UNASKED
         notice = recover.verdict(found, now=self.services.clock.now(), decided=decided, most=most)
         if not notice:

@@ -17,6 +17,7 @@ from limpet.llm.choose import Choice, ModelSettings, ProviderSettings, choose
 from limpet.llm.failover import Candidate, Failover
 from limpet.llm.http import Deadlines, Http
 from limpet.llm.local import checked
+from limpet.llm.metered import Countable, Metered
 from limpet.llm.wire.service import Witness
 from limpet.store import chores
 from limpet.store.driver import Store
@@ -32,11 +33,15 @@ if TYPE_CHECKING:
 
 
 class Sources(NamedTuple):
-    """Where models come from: what is configured, and the environment. `announce` says which one is used unasked."""
+    """Where models come from: what is configured, and the environment. `announce` says which one is used unasked.
+
+    Where a model is `given`, it is every model.
+    """
 
     settings: ModelSettings
     environ: Mapping[str, str]
     announce: bool
+    given: Countable | None = None
 
 
 class ModelShelf:
@@ -60,6 +65,7 @@ class ModelShelf:
         self._settings = sources.settings
         self._environ = sources.environ
         self._announce = sources.announce
+        self._given = sources.given
         self._fallbacks = settings.models
         self._emit = emit
         self._clock = clock
@@ -97,6 +103,8 @@ class ModelShelf:
         return self._models[reference]
 
     async def _build(self, reference: str) -> Model:
+        if self._given is not None:
+            return Redacted(Metered(self._given, meter=self._meter), self._redactor)
         choice = await choose(self._settings, self._environ, named=reference)
         if self._announce and not reference:
             self._emit(Notice(choice.reason))

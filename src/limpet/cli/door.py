@@ -12,15 +12,16 @@ from msgspec import Struct
 
 from limpet.assistant.services import Services
 from limpet.cli.group import Invocation, load
+from limpet.llm.metered import Countable
 from limpet.types.approval import Approval, Reply
-from limpet.types.ports import Asker, Emit
+from limpet.types.ports import Asker, Emit, Tool
 
 
 class Entrance(Struct, frozen=True):
     """`model` is a reference (`provider/model`) or empty; `conversation` is False for one turn (no BOOTSTRAP).
 
     `announce` says which model was chosen when the owner did not name one. `stays`: the process is there for long, and
-    watches the files of the memory.
+    watches the files of the memory. A program that embeds the agent may bring its own model (`given`) and `tools`.
     """
 
     emit: Emit
@@ -30,6 +31,8 @@ class Entrance(Struct, frozen=True):
     conversation: bool = True
     announce: bool = True
     stays: bool = False
+    given: Countable | None = None
+    tools: tuple[Tool, ...] = ()
 
     @property
     def announces(self) -> bool:

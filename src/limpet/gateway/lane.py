@@ -129,10 +129,6 @@ class Lanes:
             return self._can_go_on(connection, live)
         return inbox.waits(connection, key)
 
-    def _has_more(self, connection: Connection, key: str) -> bool:
-        """Whether anything is left under a key, though it may not be for us, or not yet."""
-        return turns.of_key(connection, key) is not None or inbox.waits(connection, key)
-
     def _is_ours(self, connection: Connection, key: str) -> bool:
         """Whether what waits under `key` is not only what a living terminal is about to do itself."""
         rows = [row.inbound.address for row in inbox.queued(connection, key)]
@@ -183,7 +179,7 @@ class Lanes:
             )
             return
         lane.rests, lane.rested = 0, 0.0
-        if not worked and self._ground.store.read(lambda connection: self._has_more(connection, key)):
+        if not worked and self._ground.store.read(lambda connection: _has_more(connection, key)):
             self._rest(lane, HELD)  # another process works on it, or the owner has not decided
 
     def _conversation(self, services: Services, key: str) -> Conversation:
@@ -240,6 +236,11 @@ class Lanes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _has_more(connection: Connection, key: str) -> bool:
+    """Whether anything is left under a key, though it may not be for us, or not yet."""
+    return turns.of_key(connection, key) is not None or inbox.waits(connection, key)
 
 
 class Tidying:

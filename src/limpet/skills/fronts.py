@@ -30,9 +30,9 @@ class _Kept(Struct):
 class Fronts:
     """Reads front matter, keeping what was read in the file `path`; it may be deleted at any time."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: dict[str, Front] | None = None) -> None:
         self._path = path
-        self._kept: dict[str, Front] | None = None
+        self._kept = kept
         self._new = False
 
     def read(self, head: str) -> Front:
@@ -73,11 +73,11 @@ def _kept_in(path: Path) -> dict[str, Front]:
 
 def shipped() -> bytes:
     """What `SHIPPED` is to hold."""
-    fronts = Fronts(Path(os.devnull))
-    fronts._kept = {}
+    kept: dict[str, Front] = {}
+    fronts = Fronts(Path(os.devnull), kept)
     for path in sorted((SHIPPED.parent / "bundled").glob(f"*/{FILE}")):
         fronts.read(front_matter.split(path.read_text("utf-8").strip())[0])
-    return msgspec.json.format(msgspec.json.encode(_Kept(fronts=fronts._kept)), indent=1) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(_Kept(fronts=kept)), indent=1) + b"\n"
 
 
 if __name__ == "__main__":
