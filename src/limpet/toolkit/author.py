@@ -61,7 +61,7 @@ def tool(
 
     What it returns is a `ToolResult`, a text, or anything that JSON can say. One that is not `async` runs in a thread.
     `effect` says what may happen to a call after a crash: `pure` and `idempotent` ones run again, `unsafe` ones never.
-    The others: see `schema.Traits`. Raises `TypeError` for a parameter without an annotation.
+    The others: see `schema.Traits`. A parameter without an annotation is a `TypeError` once its `spec` is asked for.
     """
 
     def make(given: AnyFunction) -> FunctionTool:
@@ -77,10 +77,7 @@ def adapted(function: AnyFunction) -> Callable[..., Awaitable[ToolResult]]:
     """`function` as tools are called: with a context first, awaited, with a `ToolResult`."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
-    for one in parameters:
-        if one.annotation is inspect.Parameter.empty:
-            raise TypeError(f"{function.__name__}: the parameter {one.name!r} needs a type, such as {one.name}: str")
-    takes_context = bool(parameters) and _names_context(parameters[0].annotation)
+    takes_context = bool(parameters) and _is_context(parameters[0])
 
     @functools.wraps(function)
     async def run(context: ToolContext, **values: object) -> ToolResult:
@@ -96,8 +93,11 @@ def adapted(function: AnyFunction) -> Callable[..., Awaitable[ToolResult]]:
     return run
 
 
-def _names_context(annotation: object) -> bool:
-    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+def _is_context(parameter: inspect.Parameter) -> bool:
+    kind = parameter.annotation
+    if kind is inspect.Parameter.empty:
+        return parameter.name == "context"
+    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
     return str(name).rpartition(".")[2] == "ToolContext"
 
 

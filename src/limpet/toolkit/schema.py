@@ -130,6 +130,9 @@ class FunctionTool:
 
     @cached_property
     def _spec(self) -> ToolSpec:
+        untyped = [p.name for p in self._parameters if p.name not in self._kinds]
+        if untyped:
+            raise TypeError(f"{self.name}: the parameter {untyped[0]!r} needs a type, such as {untyped[0]}: str")
         properties = {p.name: describe(self._kinds[p.name], docs=not self._tiny) for p in self._parameters}
         schema: dict[str, object] = {"type": "object", "properties": properties}
         required = [p.name for p in self._parameters if p.default is Parameter.empty]
