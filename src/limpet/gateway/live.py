@@ -17,7 +17,7 @@ from limpet.channels.text.render import render
 from limpet.errors import ChannelError, LimpetError, UnsureError
 from limpet.gateway.ground import Ground
 from limpet.gateway.supervisor import Link
-from limpet.store import inbox, outbox
+from limpet.store import inbox, outbox, turns
 from limpet.types.channel import Piece
 from limpet.types.envelope import Address, OutboxState, Part
 from limpet.types.event import AnswerReset, Event, TextDelta, ToolBegan, ToolEnded, TurnEnded, TurnStarted
@@ -25,7 +25,8 @@ from limpet.types.ids import new_id
 
 log = logging.getLogger(__name__)
 
-WORKING = "👀"
+WORKING, USING_TOOLS, FAILED = "👀", "⚡", "👎"
+"""Reactions to the message that is worked on; the last one stays. All three are among those that Telegram has."""
 SLOW = 20.0
 """Seconds without a sign of the model after which the chat is told (DESIGN 13)."""
 STILL_WAITING = "[Still waiting for the model to answer.]"
@@ -51,6 +52,7 @@ class LiveChat:
     link: Link
     text: str = ""
     line: str = ""
+    mark: str = WORKING
     said: int = 0
     afresh: bool = False
     over: bool = False
@@ -62,6 +64,8 @@ class LiveChat:
         """Keep what an event changes in what is to be seen."""
         self.heard = now
         progress = self.link.settings.progress
+        if isinstance(event, ToolBegan):
+            self.mark = USING_TOOLS
         match event:
             case TextDelta():
                 self.text = event.text if self.afresh else self.text + event.text
@@ -71,6 +75,8 @@ class LiveChat:
                 self.afresh = True
             case ToolBegan() if progress != "off":
                 self.line = f"· {event.name}{_brief(event.arguments) if progress == 'full' else ''}"
+            case ToolBegan():
+                pass
             case ToolEnded():
                 self.afresh = True
             case _:
@@ -159,6 +165,7 @@ class _View:
         self._channel = chat.link.channel
         self._traits = chat.link.channel.traits
         self._message: str | None = None
+        self._marked = ""
         self._shown: str = ""
         self._line: str = ""
         self._edited = self._typed = float("-inf")
@@ -168,10 +175,10 @@ class _View:
         """Show what is to be seen until the turn is over."""
         chat, failures = self._chat, 0
         marks = self._settings.reactions and self._traits.reactions and bool(chat.message)
-        if marks:
-            await self._react(WORKING)
         while not chat.over and failures < MOST_FAILURES:
             chat.changed.clear()
+            if marks and chat.mark != self._marked:
+                await self._react(chat.mark)
             try:
                 await self._step()
                 failures = 0
@@ -180,9 +187,13 @@ class _View:
                 log.info("live view in %s: %s", chat.address.channel, error)
             await self._wait()
         if marks:
-            await self._react("")
+            turn = self._ground.store.read(lambda connection: turns.find(connection, chat.turn))
+            await self._react(FAILED if turn is not None and turn.state == "failed" else "")
 
     async def _react(self, emoji: str) -> None:
+        if emoji == self._marked:
+            return
+        self._marked = emoji
         try:
             await self._channel.react(self._chat.address, self._chat.message, emoji)
         except ChannelError as error:
