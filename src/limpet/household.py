@@ -19,12 +19,12 @@ from limpet.channels.kinds import KINDS, Means
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation, load
 from limpet.config import schema
-from limpet.config.agents import agent_names, settings_of
+from limpet.config.agents import MAIN, agent_names, settings_of
 from limpet.config.channels import ChannelSettings, accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import resolve
-from limpet.errors import ConfigError, UserError
+from limpet.errors import ConfigError, LimpetError, UserError
 from limpet.gateway import binding
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
@@ -40,6 +40,7 @@ from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
 from limpet.types.approval import Approval, Reply
 from limpet.types.channel import Channel
+from limpet.types.hook import GatewayBegan, GatewayEnded, HookEvent
 from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
@@ -72,8 +73,18 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
-        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents):
+        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents), _told(gateway, agents):
             yield gateway
+
+
+@asynccontextmanager
+async def _told(gateway: Gateway, agents: Household) -> AsyncGenerator[None]:
+    """Hooks hear of the gateway's begin and end."""
+    await agents.tell(GatewayBegan(tuple(dict.fromkeys(kind for kind, _ in gateway.wanted))))
+    try:
+        yield
+    finally:
+        await agents.tell(GatewayEnded())
 
 
 @asynccontextmanager
@@ -190,6 +201,10 @@ class Household:
         return agent_names(self.settings)
 
     @property
+    def has_hooks(self) -> bool:
+        return bool(self.settings.hooks or self.settings.plugins.trusted)
+
+    @property
     def has_owner(self) -> bool:
         own = accounts(self.settings.channels).values()
         return any(one.owners for one in own) or bool(self.state.store.read(peers.owners))
@@ -203,6 +218,16 @@ class Household:
         finally:
             found.users -= 1
             await self._end_outdated()
+
+    async def tell(self, event: HookEvent, agent: str = MAIN) -> None:
+        if not self.has_hooks:
+            return
+        try:
+            async with self.use(agent) as services:
+                if services.hooks is not None:
+                    await services.hooks.tell(event)
+        except LimpetError as error:
+            log.warning("hooks were not told: %s", error)
 
     async def _find(self, agent: str) -> _Agent:
         while agent not in self._agents:

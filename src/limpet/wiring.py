@@ -81,6 +81,7 @@ from limpet.tools.rules import RulePolicy
 from limpet.tools.spawn import make_spawn
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
+from limpet.types.hook import Hook
 from limpet.types.ports import Emit, Tool
 from limpet.undo.copies import Copies
 from limpet.undo.keeper import Keeper, Retention
@@ -171,7 +172,7 @@ async def open_agent(
         locks=PathLocks(),
         emit=entrance.emit,
         commands=processes,
-        hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
+        hooks=_hooks(stack, plugins, settings, ground=(sandbox, str(workspace), redactor), emit=entrance.emit),
         prompts=servers.prompts if servers else None,
         recall=recall,
         library=recall.library,
@@ -442,10 +443,22 @@ def _plugins(settings: schema.Settings, emit: Emit) -> Loaded:
     return load(settings.plugins, is_taken=is_own, warn=warn)
 
 
-def _hooks(stack: AsyncExitStack, plugins: Loaded, settings: schema.PluginsSettings, *, emit: Emit) -> Dispatch | None:
-    if not plugins.hooks:
+def _hooks(
+    stack: AsyncExitStack,
+    plugins: Loaded,
+    settings: schema.Settings,
+    *,
+    ground: tuple[Sandbox, str, SecretRedactor],
+    emit: Emit,
+) -> Dispatch | None:
+    found: tuple[Hook, ...] = plugins.hooks
+    if settings.hooks:
+        from limpet.agent.shell_hooks import Ground, shell_hooks  # only where there are any
+
+        found += shell_hooks(settings.hooks, Ground(*ground))
+    if not found:
         return None
-    hooks = Dispatch(plugins.hooks, seconds=settings.hook_timeout, emit=emit)
+    hooks = Dispatch(found, seconds=settings.plugins.hook_timeout, emit=emit)
     stack.push_async_callback(hooks.close)
     return hooks
 

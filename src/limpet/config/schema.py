@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from limpet.config.channels import ChannelsSettings, GatewaySettings
+from limpet.config.hooks import HookSettings
 
 CURRENT_VERSION = 1
 
@@ -509,6 +510,7 @@ class Settings(Struct, frozen=True):
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
+    hooks: tuple[HookSettings, ...] = ()
     skills: SkillsSettings = SkillsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()
