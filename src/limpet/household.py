@@ -18,7 +18,7 @@ from limpet import wiring
 from limpet.channels.kinds import KINDS, Means
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation, load
-from limpet.config import schema
+from limpet.config import schema, webhooks
 from limpet.config.agents import MAIN, agent_names, settings_of
 from limpet.config.channels import ChannelSettings, accounts
 from limpet.config.load import Loaded, load_settings
@@ -124,6 +124,7 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         from limpet.server.app import Server  # the extra `server`
         from limpet.server.guard import Guard, server_token
         from limpet.server.house import House
+        from limpet.server.webhooks import Webhooks
     except ImportError as error:
         log.warning("no server: %s is not installed (pip install 'limpet[server]', or gateway.port = 0)", error.name)
         yield
@@ -132,7 +133,12 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
     token = server_token(given, host=settings.host, root=home.root)
     guard = Guard(token, host=settings.host, clock=SystemClock())
     house = House(gateway, web, store=state.store, nudges=state.nudges, watch=agents.watch)
-    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path)
+
+    def secret(reference: str, key: str) -> str:
+        return _other(resolve(reference, key=key, root=home.root, environ=os.environ), token, key=key)
+
+    webhooks = Webhooks(gateway.outside, lambda: agents.settings.webhooks, secret=secret, clock=SystemClock())
+    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path, webhooks=webhooks)
 
     async def serve() -> None:
         try:
@@ -149,6 +155,13 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _other(value: str, token: str, *, key: str) -> str:
+    """A secret of webhooks, which is not the server's. Raises `ConfigError`."""
+    if value == token:
+        raise ConfigError(f"{key} is the token of the server, which other programs must not have.")
+    return value
 
 
 class OwnerAsker:
@@ -246,6 +259,7 @@ class Household:
         """Raises `ConfigError` for a binding or channel that could never do what it says."""
         names = agent_names(settings)
         binding.check(settings.gateway.bindings, agents=names, kinds=tuple(dict.fromkeys(self.kinds)))
+        webhooks.check(settings.webhooks, agents=names, server=settings.gateway.token)
         for (kind, account), one in accounts(settings.channels).items():
             if one.agent not in names:
                 where = f"channels.{kind}.{account}.agent"

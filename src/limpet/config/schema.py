@@ -8,6 +8,7 @@ from msgspec import Meta, Struct, field
 
 from limpet.config.channels import ChannelsSettings, GatewaySettings
 from limpet.config.hooks import HookSettings
+from limpet.config.webhooks import WebhooksSettings
 
 CURRENT_VERSION = 1
 
@@ -511,6 +512,7 @@ class Settings(Struct, frozen=True):
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
     hooks: tuple[HookSettings, ...] = ()
+    webhooks: WebhooksSettings = WebhooksSettings()
     skills: SkillsSettings = SkillsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()

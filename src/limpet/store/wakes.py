@@ -41,6 +41,10 @@ def add(
     return convert(row, tuple[int])[0]
 
 
+def is_known(connection: Connection, event: str) -> bool:
+    return connection.execute("SELECT 1 FROM wakes WHERE event = ?", (event,)).fetchone() is not None
+
+
 def waiting(connection: Connection, *, agent: str = "") -> list[Wake]:
     """What nobody has looked at yet (for an agent), oldest first."""
     rows = connection.execute(
