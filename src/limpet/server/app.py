@@ -40,7 +40,9 @@ HEADERS = {
 class Server:
     """Serves `house` on `host` and `port`. `blob` gives the path of a file by its hash."""
 
-    def __init__(self, house: House, guard: Guard, *, blob: Callable[[str], str], webhooks: Webhooks) -> None:
+    def __init__(
+        self, house: House, guard: Guard, *, blob: Callable[[str], str], webhooks: Webhooks | None = None
+    ) -> None:
         self._house = house
         self._guard = guard
         self._blob = blob
@@ -52,7 +54,7 @@ class Server:
                 Route("/metrics", self._metrics),
                 Route("/protocol.json", self._protocol),
                 Route("/files/{blob}", self._file),
-                Route("/hooks/{name}", webhooks.answer, methods=METHODS),
+                *([Route("/hooks/{name}", webhooks.answer, methods=METHODS)] if webhooks is not None else []),
                 WebSocketRoute("/ws", self._connect),
             ]
         )
