@@ -6,24 +6,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from typing import Protocol, TypeGuard
 
 from msgspec import structs
 
 from limpet import wiring
-from limpet.channels.kinds import KINDS, Means
+from limpet.channels.kinds import KINDS
 from limpet.cli.door import Entrance
-from limpet.cli.group import Invocation, load
+from limpet.cli.group import Invocation
 from limpet.config import schema, webhooks
 from limpet.config.agents import MAIN, agent_names, settings_of
-from limpet.config.channels import ChannelSettings, accounts
+from limpet.config.channels import accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import resolve
+from limpet.doors import Doors
 from limpet.errors import ConfigError, LimpetError, UserError
 from limpet.gateway import binding
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
@@ -32,14 +31,11 @@ from limpet.gateway.watch import Watch
 from limpet.schedule import heartbeat
 from limpet.schedule.scheduler import Scheduler
 from limpet.schedule.zones import users_zone
-from limpet.server.channel import ACCOUNT, WebChannel
-from limpet.server.channel import NAME as WEB
-from limpet.server.channel import SETTINGS as WEB_SETTINGS
+from limpet.server.channel import WebChannel
 from limpet.store import peers
 from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
 from limpet.types.approval import Approval, Reply
-from limpet.types.channel import Channel
 from limpet.types.hook import GatewayBegan, GatewayEnded, HookEvent
 from limpet.wiring import State, SystemClock
 
@@ -69,7 +65,7 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         await agents.forget_owners()
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
         web = WebChannel()
-        opening = doors(agents, home) if doors else Doors(agents, home, web)
+        opening = doors(agents, home) if doors else Doors(lambda: agents.settings, home, web, state.store)
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
@@ -334,54 +330,3 @@ class Household:
 
 def _who(peer: Peer) -> tuple[str, str, str]:
     return peer.channel, peer.account, peer.id
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """Implements the port `Opening`: the channels that are configured."""
-
-    household: Household
-    home: Home
-    web: WebChannel
-
-    def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
-        found = accounts(self.household.settings.channels)
-        if self.household.settings.gateway.port and find_spec("starlette") is not None:
-            found[WEB, ACCOUNT] = WEB_SETTINGS
-        return found
-
-    def open(self, kind: str, account: str) -> Channel:
-        if kind == WEB:
-            return self.web
-        settings = self.configured()[kind, account]
-        where = f"channels.{kind}.{account}"
-
-        def secret(reference: str) -> str:
-            return resolve(reference, key=where, root=self.home.root, environ=os.environ)
-
-        folder = str(self.home.root / "channels" / kind / account)
-        means = Means(SystemClock(), folder, secret, BlobStore(str(self.home.blobs), self.household.state.store).path)
-        try:
-            return _maker(kind)(account, settings, means)
-        except ImportError as error:
-            raise ConfigError(
-                f"{where}: its library is not installed ({error.name}).",
-                hint=f"Install it: pip install 'limpet[{kind}]'.",
-            ) from None
-
-
-class Maker(Protocol):
-    """Makes the channel of one account; provided by each module of `channels`."""
-
-    def __call__(self, account: str, settings: ChannelSettings, means: Means, /) -> Channel: ...
-
-
-def _maker(kind: str) -> Maker:
-    found = load(KINDS[kind])
-    if not _is_maker(found):
-        raise TypeError(f"{KINDS[kind]} makes no channel")
-    return found
-
-
-def _is_maker(value: object) -> TypeGuard[Maker]:
-    return callable(value)

@@ -139,7 +139,7 @@ async def open_agent(
     extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
     servers, plugins = await _open_servers(stack, settings, home, emit=entrance.emit), _plugins(settings, entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
+    schedules = StoredSchedules(store, clock, settings, agent=entrance.agent)
     speaking = (make_cron(schedules), *_speaking(settings, models, entrance.agent, store=store, redactor=redactor))
     own = (*recollection_tools(recall), *speaking, *_browser(stack, settings, home), *plugins.tools)
     tools = Toolbox(
@@ -294,7 +294,7 @@ async def _processes(stack: AsyncExitStack, sandbox: Sandbox, records: StoredPro
 
 
 def _web(stack: AsyncExitStack, settings: schema.NetSettings) -> Web:
-    web = Web(_guard(settings), proxy=settings.proxy)
+    web = Web(guard(settings), proxy=settings.proxy)
     stack.push_async_callback(web.close)
     return web
 
@@ -422,7 +422,7 @@ def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tu
     def gate() -> Gate:
         from limpet.egress.gate import Gate  # when the browser starts
 
-        return Gate(_guard(settings.net))
+        return Gate(guard(settings.net))
 
     how = BrowserSettings(wanted.executable, wanted.headless, wanted.idle_minutes * 60, wanted.timeout)
     browser = Browser(home.root / "browser", how, open_gate=gate)
@@ -519,7 +519,7 @@ def _meter(settings: schema.Settings, store: Store, owner: Owner) -> UsageMeter:
     )
 
 
-def _guard(settings: schema.NetSettings) -> Guard:
+def guard(settings: schema.NetSettings) -> Guard:
     return Guard(
         NetworkRules(allow_cidrs=settings.allow_cidrs, allow_hosts=settings.allow_hosts, deny_hosts=settings.deny_hosts)
     )
@@ -543,7 +543,7 @@ async def _network(
     from limpet.egress.configured import egress_of, with_granted  # only where it is configured
 
     allowed = with_granted(settings.egress, granted, kept=Vault(home.root).names())
-    egress = egress_of(allowed, home, os.environ, guard=_guard(settings.net))
+    egress = egress_of(allowed, home, os.environ, guard=guard(settings.net))
     return (await stack.enter_async_context(egress)).network
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import aiohttp
 import apsw
 import pytest
+from aiohttp import web
 from msgspec import Struct
 
 from limpet.config.schema import Settings
@@ -21,6 +22,7 @@ from limpet.config.webhooks import TargetSettings, WebhookSettings, WebhooksSett
 from limpet.errors import ConfigError
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
+from tests.cli.program import limpet
 from tests.gateway.house import echo, messages
 from tests.server.test_server import Here, ask, hear, say, served
 
@@ -327,3 +329,34 @@ def test_settings_that_could_never_work_are_named(settings: WebhooksSettings, fa
     with pytest.raises(ConfigError, match=fault):
         check(settings, agents=("main",), server="same")
     check(Settings().webhooks, agents=("main",), server="")
+
+
+def test_a_job_posts_its_answer_to_a_webhook_of_the_configuration_alone(home: Path) -> None:
+    seen: list[tuple[str, dict[str, object]]] = []
+
+    async def take(request: web.Request) -> web.Response:
+        seen.append((request.headers["Idempotency-Key"], await request.json()))
+        return web.Response(status=204)
+
+    async def main() -> None:
+        app = web.Application()
+        app.router.add_post("/in", take)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/in"
+        config = f'[net]\nallow_cidrs = ["127.0.0.0/8"]\n[webhooks.targets.ci]\nurl = "{url}"\n'
+        async with served(home, config=config):
+            made = await limpet(
+                home, "cron", "add", "say it", "--name", "n", "--at", "2099-01-01", "--to", "webhook:ci"
+            )
+            assert "webhook ci" in made.out
+            assert (await limpet(home, "cron", "run", "n")).code == 0
+            await until(lambda: bool(seen))
+        await runner.cleanup()
+        other = await limpet(home, "cron", "add", "x", "--at", "2099-01-01", "--to", "webhook:other")
+        assert "There is no webhook 'other'" in other.err
+
+    asyncio.run(main())
+    ((key, posted),) = seen
+    assert (posted["id"], posted["target"], posted["job"], posted["text"]) == (key, "ci", "n", "echo: say it")
