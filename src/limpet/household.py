@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from limpet import wiring
+from limpet.assistant.addresses import named
 from limpet.channels.kinds import KINDS
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -25,18 +26,23 @@ from limpet.config.secrets import resolve
 from limpet.doors import Doors
 from limpet.errors import ConfigError, LimpetError, UserError
 from limpet.gateway import binding
+from limpet.gateway.folder import EventFile, EventFolder
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
+from limpet.gateway.home import Notices
 from limpet.gateway.watch import Watch
-from limpet.schedule import heartbeat
+from limpet.schedule import desk, heartbeat
+from limpet.schedule.desk import Maker, Timing, Wish
 from limpet.schedule.scheduler import Scheduler
 from limpet.schedule.zones import users_zone
 from limpet.server.channel import WebChannel
 from limpet.store import peers
 from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
+from limpet.store.sql import Connection
 from limpet.types.approval import Approval, Reply
 from limpet.types.hook import GatewayBegan, GatewayEnded, HookEvent
+from limpet.types.job import JobChange
 from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
@@ -69,8 +75,42 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
-        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents), _told(gateway, agents):
+        async with (
+            _serving(gateway, agents, home, web=web),
+            _scheduling(gateway, agents),
+            _watching(gateway, agents, ground),
+            _told(gateway, agents),
+        ):
             yield gateway
+
+
+@asynccontextmanager
+async def _watching(gateway: Gateway, agents: Household, ground: Ground) -> AsyncGenerator[None]:
+    """The event folder beside the gateway."""
+
+    def plan(connection: Connection, file: EventFile, job: str) -> JobChange:
+        settings = agents.settings
+        wish = Wish(
+            text=file.said,
+            timing=Timing(file.at, file.every, file.cron, file.zone),
+            name=file.name,
+            says=file.kind == "remind",
+            where="main" if file.session == "main" else "isolated",
+            delivery=None if file.deliver else "none",
+            address=named(connection, file.to, targets=settings.webhooks.targets) if file.to else None,
+            model=file.model,
+        )
+        maker = Maker(file.agent, zone=users_zone(settings.user.timezone))
+        return desk.make(connection, wish, maker, now=SystemClock().now(), id=job)
+
+    root, notices = str(agents.home.root / "events"), Notices(ground)
+    folder = EventFolder(root, ground, gateway.outside, notices=notices, plan=plan)
+    task = asyncio.create_task(folder.run(), name="event folder")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -139,5 +139,5 @@ def test_a_secret_that_cannot_be_had_waits() -> None:
         channel = WebhookChannel(lambda: targets, Web(Guard(HERE)), secret=missing, clock=FakeClock())
         await channel.send(PIECE)
 
-    with pytest.raises(NotAcceptedError, match="webhooks.targets.ci.secret"):
+    with pytest.raises(NotAcceptedError, match=r"webhooks\.targets\.ci\.secret"):
         asyncio.run(main())

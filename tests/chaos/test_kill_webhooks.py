@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import random
 import signal
 import socket
 import sys
@@ -95,3 +97,30 @@ def test_what_was_answered_202_is_done_once_whenever_it_is_killed(tmp_path: Path
     assert found == [(f"k{number}", 1) for number in range(EVENTS)]
     told = rows(tmp_path, "SELECT turn, count(*) FROM entries WHERE kind = 'user' GROUP BY turn")
     assert [count for _, count in told] == [1] * EVENTS
+
+
+def test_each_dropped_file_is_done_once_whenever_the_gateway_is_killed(tmp_path: Path) -> None:
+    async def main() -> None:
+        chance = random.Random(7)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = int(free.getsockname()[1])
+        async with FakeOpenAI(lambda seen: Reply(text=("a", "b"), gap=0.02)) as model:
+            tmp_path.joinpath("config.toml").write_text(CONFIG.format(port=port, token=TOKEN, url=model.base_url))
+            folder = tmp_path / "events"
+            folder.mkdir(mode=0o700)
+            for number in range(12):
+                wanted = {"kind": "agent", "text": f"event {number}", "deliver": False}
+                folder.joinpath(f"{number}.json").write_text(json.dumps(wanted))
+            for _ in range(EVENTS):
+                async with gateway(tmp_path, f"http://127.0.0.1:{port}"):
+                    await asyncio.sleep(chance.uniform(0.0, 0.15))
+            async with gateway(tmp_path, f"http://127.0.0.1:{port}"), asyncio.timeout(120):
+                while len(list(folder.glob("done/*.json"))) < 12:
+                    await asyncio.sleep(0.1)
+                while rows(tmp_path, "SELECT 1 FROM inbox WHERE state != 'done'"):
+                    await asyncio.sleep(0.1)
+
+    asyncio.run(main())
+    assert rows(tmp_path, "SELECT count(*), count(DISTINCT event) FROM inbox") == [(12, 12)]
+    told = rows(tmp_path, "SELECT turn, count(*) FROM entries WHERE kind = 'user' GROUP BY turn")
+    assert [count for _, count in told] == [1] * 12

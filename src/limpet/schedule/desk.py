@@ -89,14 +89,15 @@ class Wish(Struct, frozen=True):
     conduct: Conduct = Conduct()
 
 
-def make(connection: Connection, wish: Wish, maker: Maker, *, now: int) -> JobChange:
-    """The change that makes the job. Others than the owner make jobs of their own conversation only."""
+def make(connection: Connection, wish: Wish, maker: Maker, *, now: int, id: str = "") -> JobChange:
+    """The change that makes the job, called `id` where that is given. Others than the owner make jobs of their own
+    conversation only."""
     text = wish.text.strip()
     if not text or len(text) > LONGEST:
         raise InputError(f"What is to be done needs 1 to {LONGEST:,} characters.")
     schedule = wish.timing.schedule(zone=maker.zone, now=now)
     name = _name(connection, wish.name, text, agent=maker.agent)
-    job = new_id("j")
+    job = id or new_id("j")
     delivery, address = _target(wish, maker)
     mandate = Mandate(
         job=job,
