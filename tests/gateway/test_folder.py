@@ -208,7 +208,7 @@ def test_links_and_other_things_are_refused_and_never_followed(tmp_path: Path) -
         "folder.json": "it is a link.",
         "pipe.json": "it is no ordinary file.",
     }
-    put_away(found["link.json"], str(root), "failed", "it is a link.")
+    put_away(found["link.json"], "failed", "it is a link.")
     assert target.exists()
     assert len(os.listdir(root / "failed")) == 2
 
@@ -230,7 +230,7 @@ def test_a_file_that_was_replaced_meanwhile_is_not_put_away(tmp_path: Path) -> N
     found = read(str(path))
     (root / "b.tmp").write_text('{"kind": "wake", "text": "new"}')
     (root / "b.tmp").rename(path)
-    put_away(found, str(root), "done")
+    put_away(found, "done")
     assert path.read_text().startswith('{"kind"')
 
 

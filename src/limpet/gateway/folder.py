@@ -150,7 +150,7 @@ class EventFolder:
             self._later[found.path] = self._ground.clock.monotonic() + LATER
             return False
         self._later.pop(found.path, None)
-        await asyncio.to_thread(put_away, found, self._root, "done")
+        await asyncio.to_thread(put_away, found, "done")
         return True
 
     async def _enter(self, wanted: EventFile, found: Found) -> None:
@@ -216,7 +216,7 @@ class EventFolder:
     async def _refuse(self, found: Found, reason: str) -> bool:
         """Put a file that cannot be used aside, with the reason; its owner is told once."""
         log.warning("the event file %s is not used: %s", found.name, reason)
-        await asyncio.to_thread(put_away, found, self._root, "failed", reason)
+        await asyncio.to_thread(put_away, found, "failed", reason)
         text = f"The file {found.name} in the event folder is not used: {reason}\nIt is in {self._root}/failed."
         await self._notices.tell_owner(text, key=f"file:{found.event or found.name}")
         return True
@@ -279,8 +279,8 @@ def _unfit(status: os.stat_result) -> str:
     return ""
 
 
-def put_away(found: Found, root: str, folder: str, reason: str = "") -> None:
-    """Move a file to `folder`, unless another one lies in its place by now: that is looked at next."""
+def put_away(found: Found, folder: str, reason: str = "") -> None:
+    """Move a file to the `folder` beside it, unless another one lies in its place by now: that is looked at next."""
     try:
         status = os.lstat(found.path)
     except FileNotFoundError:
@@ -288,7 +288,7 @@ def put_away(found: Found, root: str, folder: str, reason: str = "") -> None:
     if found.mark != (0, 0) and found.mark != (status.st_ino, status.st_mtime_ns):
         return
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    target = os.path.join(root, folder, f"{stamp}-{status.st_ino}-{found.name}")
+    target = os.path.join(os.path.dirname(found.path), folder, f"{stamp}-{status.st_ino}-{found.name}")
     os.rename(found.path, target)
     if not stat.S_ISLNK(status.st_mode) and status.st_uid == os.geteuid():
         os.utime(target)  # from now on it is kept for so long
