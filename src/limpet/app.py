@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "mcp": ("limpet.cli.mcp_command:mcp", "Servers of further tools: list, add, import, test, remove, log."),
     "skills": ("limpet.cli.skills_command:skills", "Skills: list, install, check, grant, update, remove."),
     "plugins": ("limpet.cli.plugins_command:plugins", "Plug-ins: list, info, trust, untrust."),
+    "hooks": ("limpet.cli.hooks_command:hooks", "Hooks of configuration and plug-ins: list, test."),
     "audit": ("limpet.cli.audit_command:audit_group", "What changed rights or was removed: show, verify, export."),
     "sandbox": ("limpet.cli.sandbox_command:sandbox", "Prove what the sandbox of commands claims."),
     "security": ("limpet.cli.security_command:security", "What is open on this machine and in the settings."),

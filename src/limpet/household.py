@@ -6,40 +6,43 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
-from typing import Protocol, TypeGuard
 
 from msgspec import structs
 
 from limpet import wiring
-from limpet.channels.kinds import KINDS, Means
+from limpet.assistant.addresses import named
+from limpet.channels.kinds import KINDS
 from limpet.cli.door import Entrance
-from limpet.cli.group import Invocation, load
-from limpet.config import schema
-from limpet.config.agents import agent_names, settings_of
-from limpet.config.channels import ChannelSettings, accounts
+from limpet.cli.group import Invocation
+from limpet.config import schema, webhooks
+from limpet.config.agents import MAIN, agent_names, settings_of
+from limpet.config.channels import accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import resolve
-from limpet.errors import ConfigError, UserError
+from limpet.doors import Doors
+from limpet.errors import ConfigError, LimpetError, UserError
 from limpet.gateway import binding
+from limpet.gateway.folder import EventFile, EventFolder
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
+from limpet.gateway.home import Notices
 from limpet.gateway.watch import Watch
-from limpet.schedule import heartbeat
+from limpet.schedule import desk, heartbeat
+from limpet.schedule.desk import Maker, Timing, Wish
 from limpet.schedule.scheduler import Scheduler
 from limpet.schedule.zones import users_zone
-from limpet.server.channel import ACCOUNT, WebChannel
-from limpet.server.channel import NAME as WEB
-from limpet.server.channel import SETTINGS as WEB_SETTINGS
+from limpet.server.channel import WebChannel
 from limpet.store import peers
 from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
+from limpet.store.sql import Connection
 from limpet.types.approval import Approval, Reply
-from limpet.types.channel import Channel
+from limpet.types.hook import GatewayBegan, GatewayEnded, HookEvent
+from limpet.types.job import JobChange
 from limpet.wiring import State, SystemClock
 
 log = logging.getLogger(__name__)
@@ -68,12 +71,56 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         await agents.forget_owners()
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
         web = WebChannel()
-        opening = doors(agents, home) if doors else Doors(agents, home, web)
+        opening = doors(agents, home) if doors else Doors(lambda: agents.settings, home, web, state.store)
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
-        async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents):
+        async with (
+            _serving(gateway, agents, home, web=web),
+            _scheduling(gateway, agents),
+            _watching(gateway, agents, ground),
+            _told(gateway, agents),
+        ):
             yield gateway
+
+
+@asynccontextmanager
+async def _watching(gateway: Gateway, agents: Household, ground: Ground) -> AsyncGenerator[None]:
+    """The event folder beside the gateway."""
+
+    def plan(connection: Connection, file: EventFile, job: str) -> JobChange:
+        settings = agents.settings
+        wish = Wish(
+            text=file.said,
+            timing=Timing(file.at, file.every, file.cron, file.zone),
+            name=file.name,
+            says=file.kind == "remind",
+            where="main" if file.session == "main" else "isolated",
+            delivery=None if file.deliver else "none",
+            address=named(connection, file.to, targets=settings.webhooks.targets) if file.to else None,
+            model=file.model,
+        )
+        maker = Maker(file.agent, zone=users_zone(settings.user.timezone))
+        return desk.make(connection, wish, maker, now=SystemClock().now(), id=job)
+
+    root, notices = str(agents.home.root / "events"), Notices(ground)
+    folder = EventFolder(root, ground, gateway.outside, notices=notices, plan=plan)
+    task = asyncio.create_task(folder.run(), name="event folder")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _told(gateway: Gateway, agents: Household) -> AsyncGenerator[None]:
+    """Hooks hear of the gateway's begin and end."""
+    await agents.tell(GatewayBegan(tuple(dict.fromkeys(kind for kind, _ in gateway.wanted))))
+    try:
+        yield
+    finally:
+        await agents.tell(GatewayEnded())
 
 
 @asynccontextmanager
@@ -113,6 +160,7 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         from limpet.server.app import Server  # the extra `server`
         from limpet.server.guard import Guard, server_token
         from limpet.server.house import House
+        from limpet.server.webhooks import Webhooks
     except ImportError as error:
         log.warning("no server: %s is not installed (pip install 'limpet[server]', or gateway.port = 0)", error.name)
         yield
@@ -121,7 +169,12 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
     token = server_token(given, host=settings.host, root=home.root)
     guard = Guard(token, host=settings.host, clock=SystemClock())
     house = House(gateway, web, store=state.store, nudges=state.nudges, watch=agents.watch)
-    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path)
+
+    def secret(reference: str, key: str) -> str:
+        return _other(resolve(reference, key=key, root=home.root, environ=os.environ), token, key=key)
+
+    webhooks = Webhooks(gateway.outside, lambda: agents.settings.webhooks, secret=secret, clock=SystemClock())
+    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path, webhooks=webhooks)
 
     async def serve() -> None:
         try:
@@ -138,6 +191,13 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _other(value: str, token: str, *, key: str) -> str:
+    """A secret of webhooks, which is not the server's. Raises `ConfigError`."""
+    if value == token:
+        raise ConfigError(f"{key} is the token of the server, which other programs must not have.")
+    return value
 
 
 class OwnerAsker:
@@ -190,6 +250,10 @@ class Household:
         return agent_names(self.settings)
 
     @property
+    def has_hooks(self) -> bool:
+        return bool(self.settings.hooks or self.settings.plugins.trusted)
+
+    @property
     def has_owner(self) -> bool:
         own = accounts(self.settings.channels).values()
         return any(one.owners for one in own) or bool(self.state.store.read(peers.owners))
@@ -203,6 +267,16 @@ class Household:
         finally:
             found.users -= 1
             await self._end_outdated()
+
+    async def tell(self, event: HookEvent, agent: str = MAIN) -> None:
+        if not self.has_hooks:
+            return
+        try:
+            async with self.use(agent) as services:
+                if services.hooks is not None:
+                    await services.hooks.tell(event)
+        except LimpetError as error:
+            log.warning("hooks were not told: %s", error)
 
     async def _find(self, agent: str) -> _Agent:
         while agent not in self._agents:
@@ -221,6 +295,7 @@ class Household:
         """Raises `ConfigError` for a binding or channel that could never do what it says."""
         names = agent_names(settings)
         binding.check(settings.gateway.bindings, agents=names, kinds=tuple(dict.fromkeys(self.kinds)))
+        webhooks.check(settings.webhooks, agents=names, server=settings.gateway.token)
         for (kind, account), one in accounts(settings.channels).items():
             if one.agent not in names:
                 where = f"channels.{kind}.{account}.agent"
@@ -295,54 +370,3 @@ class Household:
 
 def _who(peer: Peer) -> tuple[str, str, str]:
     return peer.channel, peer.account, peer.id
-
-
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """Implements the port `Opening`: the channels that are configured."""
-
-    household: Household
-    home: Home
-    web: WebChannel
-
-    def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
-        found = accounts(self.household.settings.channels)
-        if self.household.settings.gateway.port and find_spec("starlette") is not None:
-            found[WEB, ACCOUNT] = WEB_SETTINGS
-        return found
-
-    def open(self, kind: str, account: str) -> Channel:
-        if kind == WEB:
-            return self.web
-        settings = self.configured()[kind, account]
-        where = f"channels.{kind}.{account}"
-
-        def secret(reference: str) -> str:
-            return resolve(reference, key=where, root=self.home.root, environ=os.environ)
-
-        folder = str(self.home.root / "channels" / kind / account)
-        means = Means(SystemClock(), folder, secret, BlobStore(str(self.home.blobs), self.household.state.store).path)
-        try:
-            return _maker(kind)(account, settings, means)
-        except ImportError as error:
-            raise ConfigError(
-                f"{where}: its library is not installed ({error.name}).",
-                hint=f"Install it: pip install 'limpet[{kind}]'.",
-            ) from None
-
-
-class Maker(Protocol):
-    """Makes the channel of one account; provided by each module of `channels`."""
-
-    def __call__(self, account: str, settings: ChannelSettings, means: Means, /) -> Channel: ...
-
-
-def _maker(kind: str) -> Maker:
-    found = load(KINDS[kind])
-    if not _is_maker(found):
-        raise TypeError(f"{KINDS[kind]} makes no channel")
-    return found
-
-
-def _is_maker(value: object) -> TypeGuard[Maker]:
-    return callable(value)

@@ -81,6 +81,7 @@ from limpet.tools.rules import RulePolicy
 from limpet.tools.spawn import make_spawn
 from limpet.tools.web_search import SearchSettings
 from limpet.types.event import Notice
+from limpet.types.hook import Hook
 from limpet.types.ports import Emit, Tool
 from limpet.undo.copies import Copies
 from limpet.undo.keeper import Keeper, Retention
@@ -138,7 +139,7 @@ async def open_agent(
     extras = await _extras(stack, settings, home, studio=studio, sandbox=sandbox, skills=skills)
     servers, plugins = await _open_servers(stack, settings, home, emit=entrance.emit), _plugins(settings, entrance.emit)
     recall = _recall(stack, settings, home, entrance=entrance, store=store, redactor=redactor, studio=studio)
-    schedules = StoredSchedules(store, clock, agent=entrance.agent, zone=settings.user.timezone)
+    schedules = StoredSchedules(store, clock, settings, agent=entrance.agent)
     speaking = (make_cron(schedules), *_speaking(settings, models, entrance.agent, store=store, redactor=redactor))
     own = (*recollection_tools(recall), *speaking, *_browser(stack, settings, home), *plugins.tools, *entrance.tools)
     tools = Toolbox(
@@ -171,7 +172,7 @@ async def open_agent(
         locks=PathLocks(),
         emit=entrance.emit,
         commands=processes,
-        hooks=_hooks(stack, plugins, settings.plugins, emit=entrance.emit),
+        hooks=_hooks(stack, plugins, settings, ground=(sandbox, str(workspace), redactor), emit=entrance.emit),
         prompts=servers.prompts if servers else None,
         recall=recall,
         library=recall.library,
@@ -295,7 +296,7 @@ async def _processes(stack: AsyncExitStack, sandbox: Sandbox, records: StoredPro
 
 
 def _web(stack: AsyncExitStack, settings: schema.NetSettings) -> Web:
-    web = Web(_guard(settings), proxy=settings.proxy)
+    web = Web(guard(settings), proxy=settings.proxy)
     stack.push_async_callback(web.close)
     return web
 
@@ -359,8 +360,8 @@ def _queueing(settings: schema.Settings) -> Callable[[str], Queueing]:
     own = {kind: one.queue for (kind, _), one in accounts(settings.channels).items() if one.queue}
 
     def queueing(key: str) -> Queueing:
-        if keys.kind_of(key) == "cron":
-            return structs.replace(usual, mode="followup")  # each run of a job is a turn of its own
+        if keys.kind_of(key) in keys.UNASKED:
+            return structs.replace(usual, mode="followup")  # each run of a job or hook is a turn of its own
         parts = key.split(":")
         mode = own.get(parts[2]) if len(parts) > 2 else None
         return structs.replace(usual, mode=mode) if mode else usual
@@ -423,7 +424,7 @@ def _browser(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> tu
     def gate() -> Gate:
         from limpet.egress.gate import Gate  # when the browser starts
 
-        return Gate(_guard(settings.net))
+        return Gate(guard(settings.net))
 
     how = BrowserSettings(wanted.executable, wanted.headless, wanted.idle_minutes * 60, wanted.timeout)
     browser = Browser(home.root / "browser", how, open_gate=gate)
@@ -444,10 +445,22 @@ def _plugins(settings: schema.Settings, emit: Emit) -> Loaded:
     return load(settings.plugins, is_taken=is_own, warn=warn)
 
 
-def _hooks(stack: AsyncExitStack, plugins: Loaded, settings: schema.PluginsSettings, *, emit: Emit) -> Dispatch | None:
-    if not plugins.hooks:
+def _hooks(
+    stack: AsyncExitStack,
+    plugins: Loaded,
+    settings: schema.Settings,
+    *,
+    ground: tuple[Sandbox, str, SecretRedactor],
+    emit: Emit,
+) -> Dispatch | None:
+    found: tuple[Hook, ...] = plugins.hooks
+    if settings.hooks:
+        from limpet.agent.shell_hooks import Ground, shell_hooks  # only where there are any
+
+        found += shell_hooks(settings.hooks, Ground(*ground))
+    if not found:
         return None
-    hooks = Dispatch(plugins.hooks, seconds=settings.hook_timeout, emit=emit)
+    hooks = Dispatch(found, seconds=settings.plugins.hook_timeout, emit=emit)
     stack.push_async_callback(hooks.close)
     return hooks
 
@@ -508,7 +521,7 @@ def _meter(settings: schema.Settings, store: Store, owner: Owner) -> UsageMeter:
     )
 
 
-def _guard(settings: schema.NetSettings) -> Guard:
+def guard(settings: schema.NetSettings) -> Guard:
     return Guard(
         NetworkRules(allow_cidrs=settings.allow_cidrs, allow_hosts=settings.allow_hosts, deny_hosts=settings.deny_hosts)
     )
@@ -532,7 +545,7 @@ async def _network(
     from limpet.egress.configured import egress_of, with_granted  # only where it is configured
 
     allowed = with_granted(settings.egress, granted, kept=Vault(home.root).names())
-    egress = egress_of(allowed, home, os.environ, guard=_guard(settings.net))
+    egress = egress_of(allowed, home, os.environ, guard=guard(settings.net))
     return (await stack.enter_async_context(egress)).network
 
 

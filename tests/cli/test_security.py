@@ -119,6 +119,11 @@ FILES: list[tuple[str, Prepare]] = [
 SETTINGS = [
     ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ndirect = "open"\n'),
     ("open channels", '[channels.telegram.main]\ntoken = "env:X"\ngroups = ["*"]\nmention = false\n'),
+    ("webhooks", "[webhooks.hooks.open]\n"),
+    ("webhooks", '[webhooks]\ntoken = "env:X"\n[webhooks.hooks.open]\n'),
+    ("webhooks", '[webhooks.hooks.open]\nsecret = "env:X"\nprofile = "full"\n'),
+    ("webhooks", '[webhooks.targets.ci]\nurl = "http://ci.example/in"\nsecret = "env:X"\n'),
+    ("webhooks", '[webhooks.targets.ci]\nurl = "https://ci.example/in"\n'),
     ("public server", '[gateway]\nhost = "0.0.0.0"\n'),
     ("plain secrets", f'[providers.openai]\napi_key = "{SECRET}"\n'),
     ("short secrets", '[providers.openai]\napi_key = "short"\n'),

@@ -30,6 +30,7 @@ from limpet.config.schema import (
     TrustedPlugin,
 )
 from limpet.config.table import is_table, leaves
+from limpet.config.webhooks import TargetSettings, WebhookSettings, WebhooksSettings
 from limpet.llm.profiles import services
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +106,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
         mcp=servers,
         plugins=plugins,
         egress=egress,
+        webhooks=WebhooksSettings(hooks={"<name>": WebhookSettings()}, targets={"<name>": TargetSettings()}),
     )
     table = msgspec.to_builtins(full)
     assert isinstance(table, dict)

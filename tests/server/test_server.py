@@ -19,6 +19,7 @@ from limpet.household import open_gateway
 from limpet.server.guard import Guard, server_token
 from limpet.testing.clock import FakeClock
 from limpet.testing.fakes import FakeOpenAI
+from limpet.testing.fakes.script import Script
 from tests.gateway.house import echo
 
 Frame = dict[str, object]
@@ -27,9 +28,10 @@ Frame = dict[str, object]
 class Here:
     """A served gateway."""
 
-    def __init__(self, home: Path, port: int) -> None:
+    def __init__(self, home: Path, port: int, model: FakeOpenAI) -> None:
         self.home = home
         self.port = port
+        self.model = model
 
     @property
     def token(self) -> str:
@@ -50,20 +52,20 @@ class Here:
 
 
 @asynccontextmanager
-async def served(home: Path) -> AsyncGenerator[Here]:
+async def served(home: Path, *, config: str = "", script: Script = echo) -> AsyncGenerator[Here]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    async with FakeOpenAI(echo) as model:
+    async with FakeOpenAI(script) as model:
         home.mkdir(exist_ok=True)
-        config = home / "config.toml"
-        config.write_text(
+        file = home / "config.toml"
+        file.write_text(
             f'agent.model = "lab/dreamer"\ngateway.port = {port}\ngateway.drain = 0.5\n'
-            f'[providers.lab]\nbase_url = "{model.base_url}"\napi_key = "sk-test"\n'
+            f'[providers.lab]\nbase_url = "{model.base_url}"\napi_key = "sk-test"\n{config}'
         )
-        async with open_gateway(Invocation(config=str(config))) as gateway:
+        async with open_gateway(Invocation(config=str(file))) as gateway:
             stop = asyncio.Event()
             running = asyncio.create_task(gateway.run(stop))
-            here = Here(home, port)
+            here = Here(home, port, model)
             try:
                 async with asyncio.timeout(30):
                     while (await ready(here)) != 200:

@@ -26,7 +26,7 @@ class _FailedError(Exception):
 
 
 class Dispatch:
-    """Implements the port `Hooks` over `hooks`, in their order; each may take `seconds`."""
+    """Implements the port `Hooks` over `hooks`, in their order; each may take `seconds`, or its own `timeout`."""
 
     def __init__(self, hooks: Sequence[Hook], *, seconds: float, emit: Emit, grace: float = GRACE) -> None:
         self._hooks = tuple(hooks)
@@ -74,16 +74,16 @@ class Dispatch:
 
     async def _ask(self, hook: Hook, event: HookEvent) -> str:
         """What a hook says, from a task of its own: one that will not be cancelled is left behind."""
-        task = asyncio.create_task(_run(hook, event), name=f"hook {hook.name}")
+        task, seconds = asyncio.create_task(_run(hook, event), name=f"hook {hook.name}"), hook.timeout or self._seconds
         try:
-            done, _ = await asyncio.wait({task}, timeout=self._seconds)
+            done, _ = await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
             await self._end(task)
             raise
         if not done:
             await self._end(task)
-            log.warning("hook %s did not answer within %g s", hook.name, self._seconds)
-            raise _FailedError(f"it did not answer within {self._seconds:g} s")
+            log.warning("hook %s did not answer within %g s", hook.name, seconds)
+            raise _FailedError(f"it did not answer within {seconds:g} s")
         try:
             return task.result()
         except asyncio.CancelledError:

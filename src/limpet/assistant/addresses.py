@@ -5,6 +5,8 @@ Only chats in which somebody has spoken to the agent: nobody is written to out o
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from limpet.errors import ToolError
 from limpet.store import inbox, peers, sessions, turns
 from limpet.store.driver import Store
@@ -16,6 +18,8 @@ LONGEST = 40_000
 LISTED = 20
 OWNER = "owner"
 TERMINAL = "cli"
+WEBHOOK, ACCOUNT = "webhook", "main"
+"""The channel that posts answers of jobs to addresses of the configuration."""
 
 
 class Addresses:
@@ -37,8 +41,13 @@ class Addresses:
         )
 
 
-def named(connection: Connection, to: str, *, tells: bool = True) -> Address:
-    """The chat that is called `to`. Raises `ToolError` that lists those there are, where `tells` allows it."""
+def named(connection: Connection, to: str, *, tells: bool = True, targets: Iterable[str] = ()) -> Address:
+    """The chat that is called `to`; `webhook:NAME` is one of `targets`.
+
+    Raises `ToolError` that lists those there are, where `tells` allows it.
+    """
+    if to.startswith(f"{WEBHOOK}:"):
+        return _target(to.partition(":")[2], tuple(targets))
     known = _known(connection)
     found = [address for names, address in known if to.casefold() in (name.casefold() for name in names)]
     if not found:
@@ -48,6 +57,13 @@ def named(connection: Connection, to: str, *, tells: bool = True) -> Address:
         several = ", ".join(names[0] for names, address in known if address in found)
         raise ToolError(f"{to!r} is several chats.", hint=f"Say which: {several}." if tells else "Name it by its id.")
     return found[0]
+
+
+def _target(name: str, targets: tuple[str, ...]) -> Address:
+    if name not in targets:
+        there = ", ".join(targets) or "none yet"
+        raise ToolError(f"There is no webhook {name!r} to post to.", hint=f"webhooks.targets has: {there}.")
+    return Address(WEBHOOK, ACCOUNT, name)
 
 
 def _known(connection: Connection) -> list[tuple[tuple[str, ...], Address]]:

@@ -134,7 +134,7 @@ def _over(services: Services, key: str) -> tuple[str, str]:
     live = services.store.read(lambda connection: sessions.live(connection, key))
     if live is None:
         return "", ""
-    if keys.kind_of(key) == "cron":
+    if keys.stands_alone(key):
         reason = keys.EACH_RUN if services.store.read(lambda connection: _is_used(connection, live.id)) else ""
     else:
         reason = services.rules.resets(key, live.updated, services.clock.now())
@@ -164,7 +164,7 @@ def _before(services: Services, key: str, log: Log, *, profile: Profile, over: s
     reason = _snapshot_reason(services, key, log, profile=profile)
     if not reason:
         return prompting.changes(log.prompt, log.told) if log.prompt else (), "owner"
-    if keys.kind_of(key) == "cron":
+    if keys.stands_alone(key):
         return (prompting.snapshot(profile, reason=reason, key=key),), "owner"  # each run stands alone
     before = archive.summary_before(services.store, key, ending=over)
     return (prompting.snapshot(profile, reason=reason, before=before.text, key=key),), before.trust

@@ -23,6 +23,7 @@ from limpet.session.room import room_of
 from limpet.store import entries, sessions
 from limpet.store.sessions import Lease, SessionRow
 from limpet.types.event import Notice
+from limpet.types.hook import SessionEnded
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ async def close_ended(services: Services, key: str) -> int:
         except LeaseError:
             continue  # another process does it
         try:
+            if row.closing == 1 and services.hooks is not None:
+                await services.hooks.tell(SessionEnded(row.id, key, row.end_reason))
             closed += await _close(services, row, lease)
         except LeaseError:
             continue

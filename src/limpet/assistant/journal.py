@@ -15,7 +15,7 @@ from limpet.assistant.unattended import mandate_of, reply_key
 from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
-from limpet.store import commits, inbox, outbox, sessions, turns, usage
+from limpet.store import commits, inbox, outbox, peers, sessions, turns, usage
 from limpet.store import subagents as helpers
 from limpet.store.commits import End, TurnWriter
 from limpet.store.sql import Connection
@@ -32,7 +32,7 @@ from limpet.types.entry import (
     ToolResultEntry,
     ToolStarted,
 )
-from limpet.types.envelope import Beside, Inbound, InboxRow, Part, PartKind, Trust
+from limpet.types.envelope import Address, Beside, Inbound, InboxRow, Part, PartKind, Trust
 from limpet.types.event import AimsChanged, Notice
 from limpet.types.ids import new_id
 from limpet.types.job import Outward
@@ -191,17 +191,21 @@ class TurnJournal:
     async def fail(self, notice: str, *, kind: str, interrupted: bool = False) -> None:
         """End the turn without an answer; everybody who waits for one is told `notice`.
 
-        Nobody waits for that of a job: its ledger tells the owner when it is not tried again.
+        Nobody waits for that of a job: its ledger tells the owner when it is not tried again. That of a hook is told to
+        the owner, who has not seen that it came.
         """
         self.last = notice
-        turn = self.writer.turn
+        turn, rows = self.writer.turn, self._rows()
         results = self.services.store.read(lambda connection: subagents.unanswered(connection, turn))
         said: list[tuple[str, PartKind]] = [(notice, "notice"), *([(results, "reply")] if results else [])]
         await self._end(
             End(
                 state="interrupted" if interrupted else "failed",
                 results=self._unanswered(UNKNOWN_OUTCOME),
-                parts=self._parts(said, [row for row in self._rows() if row.inbound.mandate is None]),
+                parts=(
+                    *self._parts(said, [row for row in rows if row.inbound.mandate is None]),
+                    *_failed_hooks(rows, notice, home=self.services.store.read(peers.owner_home)),
+                ),
                 error=f"{kind}: {notice}",
             )
         )
@@ -239,7 +243,7 @@ class TurnJournal:
             return ()
         fresh = [row for row in rows if row.id not in self._answered] or rows
         fresh = [row for row in fresh if row.inbound.mandate is None or row.inbound.mandate.deliver]
-        return _parts(said, [row.inbound for row in fresh], alert=self._alert)
+        return _parts(said, [_answered_at(row.inbound) for row in fresh], alert=self._alert)
 
     async def _append_all(
         self,
@@ -278,8 +282,30 @@ class TurnJournal:
         return over
 
 
+def _answered_at(inbound: Inbound) -> Inbound:
+    """An event as if it came from where its answer goes."""
+    to = inbound.mandate.to if inbound.mandate is not None else None
+    return inbound if to is None else structs.replace(inbound, address=to)
+
+
 def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:
     return ToolResultEntry(assistant=call.assistant, index=call.index, name=call.call.name, result=result)
+
+
+def _failed_hooks(rows: Sequence[InboxRow], notice: str, *, home: Address | None) -> tuple[Part, ...]:
+    """What the owner is told when the turn for events of other programs has failed."""
+    found = [(row, row.inbound.mandate) for row in rows]
+    text = "What came over the hook **{name}** was not done: {notice}"
+    return tuple(
+        Part(
+            home,
+            text.format(name=mandate.name, notice=notice),
+            f"hook:{row.id}:failed",
+            "notice",
+        )
+        for row, mandate in found
+        if home is not None and mandate is not None and mandate.purpose == "hook"
+    )
 
 
 def _parts(said: Sequence[tuple[str, PartKind]], heard: Sequence[Inbound], *, alert: str = "") -> tuple[Part, ...]:

@@ -33,6 +33,7 @@ from limpet.store.sessions import Lease
 from limpet.types.entry import Compaction, Entry, Payload, Prune, ToolResultEntry
 from limpet.types.envelope import Trust, lowest
 from limpet.types.event import Notice
+from limpet.types.hook import Compacted
 from limpet.types.message import Request
 from limpet.types.ports import Model
 from limpet.types.usage import Usage
@@ -148,6 +149,7 @@ class Reducer:
             return await self._clear_results()
         if self._services.rules.sliding:
             await self._write([Compaction(summary="", first_kept=parts.kept[0].id, how="window")], trust="owner")
+            await self._tell(tokens)
             return True
         made, error = None, self._no_digest(harder)
         if not error:
@@ -232,6 +234,12 @@ class Reducer:
         if current is None or (fresh.sections, fresh.tools) != (current.sections, current.tools):
             payloads.append(fresh)
         await self._write(payloads, trust=_trust(parts, digest))
+        await self._tell(before)
+
+    async def _tell(self, before: int) -> None:
+        """Tell hooks that the conversation is shorter than it was."""
+        if (hooks := self._services.hooks) is not None:
+            await hooks.tell(Compacted(self._place.lease.session, self._place.key, before, self.tokens()))
 
     async def _clear_results(self) -> bool:
         """The last resort: placeholders for all results but those of the newest calls."""

@@ -47,6 +47,6 @@ class ScopedPolicy:
 def person_of(event: Inbound) -> Person:
     """Who speaks in an event: for a job who made it. What an agent of the owner says elsewhere is the owner's."""
     is_owner = event.trust == "owner" or event.event.startswith(EVENT)
-    if event.mandate is not None:
-        return Person(event.mandate.channel, event.mandate.sender, is_owner)
+    if (mandate := event.mandate) is not None:
+        return Person(mandate.channel, mandate.sender, is_owner, mandate.profile)
     return Person(event.address.channel, event.sender, is_owner)

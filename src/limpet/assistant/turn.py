@@ -32,7 +32,7 @@ from limpet.store import inbox, sessions, usage
 from limpet.store.commits import TurnWriter
 from limpet.types.envelope import Mandate
 from limpet.types.event import TurnEnded, TurnStarted
-from limpet.types.hook import TurnBegan, TurnFinished
+from limpet.types.hook import SessionBegan, TurnBegan, TurnFinished
 from limpet.types.message import Sampling
 from limpet.types.ports import Approvals, Model, ToolContext, View
 from limpet.types.profile import Profile
@@ -56,8 +56,7 @@ async def run(turn: Run, control: Control) -> TurnEnded | None:
     """
     services, writer = turn.services, turn.writer
     services.emit(TurnStarted(session=writer.lease.session, turn=writer.turn, attempt=turn.attempt))
-    if services.hooks is not None:
-        await services.hooks.tell(TurnBegan(writer.lease.session, writer.turn, turn.attempt))
+    await _tell_began(turn)
     journal = TurnJournal(services, writer, turn.log)
     if turn.attempt > 1:
         await flush.catch_up(services, turn.log)
@@ -81,6 +80,15 @@ async def run(turn: Run, control: Control) -> TurnEnded | None:
     if services.hooks is not None:
         await services.hooks.tell(TurnFinished(ended.session, ended.turn, ended.state, ended.text, ended.error))
     return ended
+
+
+async def _tell_began(turn: Run) -> None:
+    hooks, writer = turn.services.hooks, turn.writer
+    if hooks is None:
+        return
+    if turn.attempt == 1 and turn.log.entries and turn.log.entries[0].turn == writer.turn:
+        await hooks.tell(SessionBegan(writer.lease.session, writer.key))
+    await hooks.tell(TurnBegan(writer.lease.session, writer.turn, turn.attempt))
 
 
 async def _work(work: Loop, journal: TurnJournal) -> bool:

@@ -1,4 +1,4 @@
-"""Turns that nobody asked for: jobs and the heartbeat. What they may do was settled when the job was made.
+"""Turns that nobody asked for: jobs, hooks and the heartbeat. What they may do was settled when those were made.
 
 Nobody is there to ask, so what needs a word is refused at once, unless it was granted; what has nothing to say says
 nothing.
@@ -49,20 +49,26 @@ def mandate_under(connection: Connection, key: str, live: SessionRow | None) -> 
 
 def purpose(services: Services, mandate: Mandate | None) -> Purpose:
     """How the model of a turn is asked."""
-    return purpose_of(services.purposes, mandate.purpose if mandate is not None else "chat")
+    if mandate is None:
+        return purpose_of(services.purposes, "chat")
+    found = purpose_of(services.purposes, "cron" if mandate.purpose == "hook" else mandate.purpose)
+    if not mandate.thinking:
+        return found
+    return structs.replace(found, sampling=structs.replace(found.sampling, thinking=mandate.thinking))
 
 
 def limits(services: Services, mandate: Mandate | None) -> Limits:
     usual = services.limits
-    if mandate is None or not mandate.dollars:
+    if mandate is None:
         return usual
-    return structs.replace(usual, dollars=min(usual.dollars, mandate.dollars))
+    dollars = min(usual.dollars, mandate.dollars or usual.dollars)
+    return structs.replace(usual, dollars=dollars, minutes=min(usual.minutes, mandate.minutes or usual.minutes))
 
 
 def judged(tool: str, verdict: Verdict, mandate: Mandate) -> Verdict:
     """What becomes of the verdict on a call in a run of a job: only less, but for what was granted when it was made."""
     if tool in OWN:
-        return Verdict("deny", "a run of a job makes no jobs", rule="job", place=verdict.place)
+        return Verdict("deny", "a run of a job or hook makes no jobs", rule="job", place=verdict.place)
     if mandate.tools and not any(fnmatchcase(tool, one) for one in mandate.tools):
         return Verdict("deny", f"the job {mandate.name} was made without {tool}", rule="job", place=verdict.place)
     granted = any(fnmatchcase(tool, one) for one in mandate.grants)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from itertools import takewhile
 
@@ -68,11 +68,13 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
     settings = invocation.settings().settings
     if agent not in agent_names(settings):
         raise InputError(f"There is no agent {agent!r}.", hint=f"There are: {', '.join(agent_names(settings))}.")
+    targets = tuple(settings.webhooks.targets)
     maker, now = Maker(agent, zone=users_zone(settings.user.timezone)), now_ms()
     wish = structs.replace(given.wish(), text=text, name=name, says=says, where="main" if main else "isolated")
 
     def work(connection: Connection) -> JobChange:
-        made = desk.make(connection, structs.replace(wish, address=_address(connection, given.to)), maker, now=now)
+        to = _address(connection, given.to, targets)
+        made = desk.make(connection, structs.replace(wish, address=to), maker, now=now)
         jobs.apply(connection, made)
         return made
 
@@ -89,11 +91,12 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
 @click.pass_obj
 def edit(invocation: Invocation, given: Given, *, name: str, text: str) -> None:
     """Change what is given of the job NAME; it is active afterwards."""
-    zone, now = users_zone(invocation.settings().settings.user.timezone), now_ms()
+    settings = invocation.settings().settings
+    zone, now, targets = users_zone(settings.user.timezone), now_ms(), tuple(settings.webhooks.targets)
 
     def work(connection: Connection) -> Job:
         row = desk.the_one(connection, name)
-        wish = structs.replace(given.wish(row.job.conduct), text=text, address=_address(connection, given.to))
+        wish = structs.replace(given.wish(row.job.conduct), text=text, address=_address(connection, given.to, targets))
         made = desk.edited(row, wish, given.timing if given.is_timed else None, zone=zone, now=now)
         jobs.apply(connection, made)
         assert made.job is not None
@@ -102,8 +105,8 @@ def edit(invocation: Invocation, given: Given, *, name: str, text: str) -> None:
     say(desk.confirmation(_changed(invocation, work), now=now))
 
 
-def _address(connection: Connection, to: str) -> Address | None:
-    return named(connection, to) if to else None
+def _address(connection: Connection, to: str, targets: Collection[str]) -> Address | None:
+    return named(connection, to, targets=targets) if to else None
 
 
 def _changed(invocation: Invocation, work: Callable[[Connection], Job]) -> Job:

@@ -85,7 +85,7 @@ OPTIONS = (
     click.option("--every", type=WORDS, default="", help="Again and again from now on: `30m`, `2h`, `1d`."),
     click.option("--cron", type=WORDS, default="", help="Five fields: `30 8 * * 1-5`."),
     click.option("--zone", type=WORDS, default="", help="Time zone, such as Europe/Lisbon; else yours."),
-    click.option("--to", type=WORDS, default="", help="The chat that gets its answers, by name or `channel:chat`."),
+    click.option("--to", type=WORDS, default="", help="Who gets its answers: a name, `channel:chat`, `webhook:NAME`."),
     click.option("--deliver", type=click.Choice(["last", "none"]), help="Or your newest chat, or nobody."),
     click.option("--model", type=WORDS, default="", help="provider/model; else that of the purpose `cron`."),
     click.option("--tool", "tools", type=WORDS, multiple=True, help="Only these tools (patterns)."),

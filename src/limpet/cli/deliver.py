@@ -13,6 +13,7 @@ from limpet.store import outbox
 from limpet.store.sql import Connection
 from limpet.types.envelope import Address, OutboxRow, OutboxState
 from limpet.types.event import Notice
+from limpet.types.hook import MessageSending
 
 MAYBE_SHOWN = "[An answer from before may not have been shown: Limpet ended while it was printed. It is in the log.]"
 
@@ -41,6 +42,9 @@ async def deliver(services: Services, address: Address, show: Callable[[OutboxRo
             services.emit(Notice(MAYBE_SHOWN, level="warning"))
         if state != "attempting":
             continue
+        if services.hooks is not None:
+            where = row.address
+            await services.hooks.tell(MessageSending(row.session, where.channel, where.chat, row.text))
         show(row)
         await store.write(lambda connection, row=row: outbox.settle(connection, row.id, state="sent"))
         shown.append(row)

@@ -269,6 +269,34 @@ def providers_in_the_clear(scene: Scene) -> Iterator[Hole]:
             yield Hole("critical", text, "Use https, or a server on this machine.")
 
 
+def webhooks(scene: Scene) -> Iterator[Hole]:
+    found = scene.settings.webhooks
+    for name, one in found.hooks.items():
+        where = f"webhooks.hooks.{name}"
+        if not one.secret and not found.token:
+            yield Hole(
+                "warning",
+                f"the webhook {name} has neither a secret nor a token: nothing sent to it is taken",
+                f"limpet secrets set {name}, then set {where}.secret to secret:{name}.",
+            )
+        elif not one.secret:
+            yield Hole(
+                "note",
+                f"the webhook {name} has no secret of its own: who has webhooks.token can send to all hooks",
+                f"Set {where}.secret, and {where}.signature where the platform signs.",
+            )
+        if one.profile in ("coding", "full"):
+            text = f"what strangers send to the webhook {name} is worked on with the tools of the profile {one.profile}"
+            yield Hole("warning", text, f"Leave {where}.profile empty, or name the tools in {where}.tools.")
+    for name, target in found.targets.items():
+        if not target.secret:
+            text = f"what is posted to the webhook {name} is not signed"
+            yield Hole("note", text, f"Set webhooks.targets.{name}.secret.")
+        if _in_the_clear(target.url):
+            text = f"answers are posted to the webhook {name} over http: anybody on the way reads them"
+            yield Hole("warning", text, "Use https.")
+
+
 def other_conversations(scene: Scene) -> Iterator[Hole]:
     settings = scene.settings.sessions
     if settings.visibility == "all":
@@ -365,6 +393,7 @@ CHECKS: tuple[Check, ...] = (
     servers_with_secrets,
     networks,
     providers_in_the_clear,
+    webhooks,
     other_conversations,
     retention,
     budget,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -74,16 +74,24 @@ def _faults(value: object, kind: Any, key: Key) -> Iterator[Fault]:
             elif name in known:
                 yield from _faults(below, known[name], (*key, name))
         return
-    if is_list(value) and (item := _struct_in_list(kind)):
-        for number, one in enumerate(value, 1):
-            yield from _misfit(one, item, (*key, str(number)))
+    if is_list(value) and (item := _item_of(kind)) is not None:
+        found = [fault for number, one in enumerate(value, 1) for fault in _misfits(one, item, (*key, str(number)))]
+        yield from found or _misfit(value, kind, key)
         return
     yield from _misfit(value, kind, key)
 
 
-def _struct_in_list(kind: Any) -> type[msgspec.Struct] | None:
-    """The struct of which a setting holds a list (`[[policy.rules]]`)."""
-    return struct_of(get_args(kind)[0]) if get_origin(kind) is tuple else None
+def _misfits(value: object, kind: Any, key: Key) -> list[Fault]:
+    """What does not fit in one of a list: the settings of a table by name, else itself as a whole."""
+    inner = list(_faults(value, kind, key)) if is_table(value) else []
+    return inner or list(_misfit(value, kind, key))
+
+
+def _item_of(kind: Any) -> Any | None:
+    """Of what a setting holds a list, where each can be named: tables (`[[policy.rules]]`) and words (`points`)."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    item = get_args(kind)[0] if get_origin(kind) is tuple else None
+    return item if struct_of(item) or get_origin(item) is Literal else None
 
 
 def _misfit(value: object, kind: Any, key: Key) -> Iterator[Fault]:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct, field
 
 from limpet.config.channels import ChannelsSettings, GatewaySettings
+from limpet.config.hooks import HookSettings
+from limpet.config.webhooks import WebhooksSettings
 
 CURRENT_VERSION = 1
 
@@ -509,6 +511,8 @@ class Settings(Struct, frozen=True):
     heartbeat: HeartbeatSettings = HeartbeatSettings()
     mcp: McpSettings = McpSettings()
     plugins: PluginsSettings = PluginsSettings()
+    hooks: tuple[HookSettings, ...] = ()
+    webhooks: WebhooksSettings = WebhooksSettings()
     skills: SkillsSettings = SkillsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()

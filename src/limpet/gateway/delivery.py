@@ -22,10 +22,11 @@ from limpet.gateway.ground import Ground
 from limpet.gateway.live import Lives
 from limpet.gateway.pile import pile_up
 from limpet.gateway.supervisor import Link
-from limpet.store import outbox
+from limpet.store import outbox, sessions
 from limpet.store.sql import Connection
 from limpet.types.channel import Piece, Traits
 from limpet.types.envelope import Address, Body, OutboxRow, OutboxState
+from limpet.types.hook import MessageSending
 
 log = logging.getLogger(__name__)
 
@@ -149,6 +150,7 @@ class Delivery:
 
     async def _attempt(self, row: OutboxRow, link: Link, bodies: tuple[Body, ...] | None) -> float:
         """One delivery attempt: intent (with what the part is made into), act, outcome."""
+        await self._tell(row, bodies)
         preview = self._preview(row, link)
         again = preview is not None or link.channel.traits.repeatable
 
@@ -182,6 +184,15 @@ class Delivery:
         link.sent()
         self._ground.nudges.wake()
         return 0.0
+
+    async def _tell(self, row: OutboxRow, bodies: tuple[Body, ...] | None) -> None:
+        """Tell hooks of a message that is about to leave, before its first try."""
+        if row.attempts or not self._ground.agents.has_hooks:
+            return
+        session = self._ground.store.read(lambda connection: sessions.find(connection, row.session))
+        text = (bodies[0] if bodies else row.body or EMPTY).plain
+        event = MessageSending(row.session, row.address.channel, row.address.chat, text)
+        await self._ground.agents.tell(event, session.agent if session is not None else "main")
 
     async def _failed(self, row: OutboxRow, error: ChannelError) -> float:
         """What becomes of a part that was not sent, or may have been; gives the seconds to wait."""

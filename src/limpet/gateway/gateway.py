@@ -20,6 +20,7 @@ from limpet.gateway.home import Notices
 from limpet.gateway.intake import Intake
 from limpet.gateway.lane import Lanes, Tidying
 from limpet.gateway.live import Lives
+from limpet.gateway.outside import Outside
 from limpet.gateway.status import Snapshot, write_snapshot
 from limpet.gateway.supervisor import Link
 from limpet.gateway.watch import Watch
@@ -70,6 +71,7 @@ class Gateway:
         self.lanes = Lanes(ground, self._lives, self._notices, most=lambda: self._settings.turns)
         self._delivery = Delivery(ground, self.links, self._lives, settings=lambda: self._settings.delivery)
         self._intake = Intake(ground, self.lanes, self._notices)
+        self.outside = Outside(ground, self.lanes, self._notices)
         self._watch = watch
 
     @property

@@ -14,6 +14,7 @@ from limpet.config.schema import Settings
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
+from limpet.types.hook import HookEvent
 from limpet.types.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -30,12 +31,21 @@ class Agents(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
+    @property
+    def has_hooks(self) -> bool:
+        """Whether there may be hooks to be told of anything."""
+        ...
+
     async def refresh(self) -> bool:
         """Look whether the settings have changed, and use them; whether they have. Raises `ConfigError`."""
         ...
 
     def use(self, agent: str) -> AbstractAsyncContextManager[Services]:
         """The services of `agent`, which stay until the block ends. Raises `ConfigError` for one there is not."""
+        ...
+
+    async def tell(self, event: HookEvent, agent: str = "main") -> None:
+        """Tell the hooks of an agent, where there are any. Never raises."""
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from limpet.assistant import asking
 from limpet.gateway.ground import Ground
+from limpet.session.keys import UNASKED
 from limpet.store import approvals, inbox, outbox, peers, subagents
 from limpet.store.peers import Peer
 from limpet.store.sql import Connection
@@ -33,7 +34,7 @@ class Notices:
             rows = inbox.queued(connection, key)
             people = [one.address for row in rows for one in subagents.origins(connection, row)]
             for address in dict.fromkeys(people):
-                if address.channel != TERMINAL:
+                if address.channel != TERMINAL and address.channel not in UNASKED:
                     outbox.queue(connection, Part(address, text, new_id("p"), "notice"), session="", turn="", now=now)
 
         await self._ground.store.write(work)

@@ -76,20 +76,29 @@ class Web:
         *,
         headers: Mapping[str, str] | None = None,
         caps: Caps = Caps(),  # noqa: B008
+        follow: bool = True,
     ) -> Fetched:
-        """Send `data` to `url`; raises as `get` does."""
-        return await self._request("POST", url, headers=headers or {}, data=data, caps=caps)
+        """Send `data` to `url`; raises as `get` does. Without `follow` a redirect is the answer."""
+        return await self._request("POST", url, headers=headers or {}, data=data, caps=caps, follow=follow)
 
     async def _request(
-        self, method: str, url: str, *, headers: Mapping[str, str], data: bytes | None, caps: Caps
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        data: bytes | None,
+        caps: Caps,
+        follow: bool = True,
     ) -> Fetched:
         asked = url
+        moved = (301, 302, 303, 307, 308) if follow else ()
         try:
             async with asyncio.timeout(caps.seconds):
                 for _ in range(REDIRECTS + 1):
                     found = await self._once(method, url, headers=headers, data=data, caps=caps)
                     target = found.headers.get("location", "")
-                    if found.status not in (301, 302, 303, 307, 308) or not target:
+                    if found.status not in moved or not target:
                         return found
                     if urlsplit(target := urljoin(url, target)).netloc != urlsplit(url).netloc:
                         headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}

@@ -43,7 +43,9 @@ class Beside(Struct, frozen=True):
 
 
 ALONE = Beside()
-_NO_CHATS = ("cli", "helper")
+_NO_CHATS = ("cli", "helper", "hook")
+_TASKS = {"cron": "task_job", "hook": "task_hook"}
+"""Templates of the task by the kind of session that works by itself."""
 
 
 class WorkspacePrompting:
@@ -96,7 +98,7 @@ class WorkspacePrompting:
 
     def _context(self, profile: Profile, key: str) -> PromptContext:
         """What a prompt is made of besides skills."""
-        task = self._beside.task(key) or (template("task_job") if kind_of(key) == "cron" else "")
+        task = self._beside.task(key) or (template(_TASKS[kind_of(key)]) if kind_of(key) in _TASKS else "")
         mode: Mode = "minimal" if task else "full"
         today = local_moment(self._clock.now(), self._settings.user.timezone).date()
         return PromptContext(

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from limpet.assistant.addresses import WEBHOOK
 from limpet.errors import InputError
 from limpet.schedule import slots, when
 from limpet.schedule.zones import shown
@@ -88,14 +89,15 @@ class Wish(Struct, frozen=True):
     conduct: Conduct = Conduct()
 
 
-def make(connection: Connection, wish: Wish, maker: Maker, *, now: int) -> JobChange:
-    """The change that makes the job. Others than the owner make jobs of their own conversation only."""
+def make(connection: Connection, wish: Wish, maker: Maker, *, now: int, id: str = "") -> JobChange:
+    """The change that makes the job, called `id` where that is given. Others than the owner make jobs of their own
+    conversation only."""
     text = wish.text.strip()
     if not text or len(text) > LONGEST:
         raise InputError(f"What is to be done needs 1 to {LONGEST:,} characters.")
     schedule = wish.timing.schedule(zone=maker.zone, now=now)
     name = _name(connection, wish.name, text, agent=maker.agent)
-    job = new_id("j")
+    job = id or new_id("j")
     delivery, address = _target(wish, maker)
     mandate = Mandate(
         job=job,
@@ -117,7 +119,7 @@ def make(connection: Connection, wish: Wish, maker: Maker, *, now: int) -> JobCh
         key=_key(wish, maker, job),
         mandate=mandate,
         delivery=delivery,
-        address=address,
+        address=_of_job(address, name),
         says=wish.says,
         trust=maker.trust,
         conduct=wish.conduct,
@@ -142,6 +144,11 @@ def _target(wish: Wish, maker: Maker) -> tuple[Delivery, Address | None]:
     if wish.delivery == "none" or wish.delivery == "last" or here is None:
         return wish.delivery or "last", None
     return "chat", here
+
+
+def _of_job(address: Address | None, name: str) -> Address | None:
+    """Where a job answers; a webhook is told which job it is."""
+    return structs.replace(address, thread=name) if address is not None and address.channel == WEBHOOK else address
 
 
 def _name(connection: Connection, wanted: str, text: str, *, agent: str) -> str:
@@ -173,7 +180,7 @@ def edited(row: JobRow, wish: Wish, timing: Timing | None, *, zone: str, now: in
         text=wish.text or job.text,
         schedule=schedule or job.schedule,
         delivery=delivery,
-        address=wish.address or job.address,
+        address=_of_job(wish.address, job.name) or job.address,
         conduct=wish.conduct,
         mandate=structs.replace(
             job.mandate,

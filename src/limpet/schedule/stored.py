@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limpet.assistant.addresses import named
+from limpet.config.schema import Settings
 from limpet.errors import InputError, ToolError
 from limpet.store import inbox, jobs, sessions, turns
 from limpet.store.driver import Store
@@ -20,13 +21,14 @@ NO_JOBS = "A run of a job makes no jobs and changes none."
 
 
 class StoredSchedules:
-    """The jobs of `agent` in `store`. `zone` is the user's time zone, empty = the system's."""
+    """The jobs of `agent` in `store`, in the user's time zone."""
 
-    def __init__(self, store: Store, clock: Clock, *, agent: str, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, settings: Settings, *, agent: str) -> None:
         self._store = store
         self._clock = clock
         self._agent = agent
-        self._zone = zone
+        self._zone = settings.user.timezone
+        self._targets = tuple(settings.webhooks.targets)
 
     def add(self, wish: JobWish, *, session: str) -> tuple[JobChange, str]:
         from limpet.schedule import desk  # 3 ms that most turns do not need
@@ -60,7 +62,7 @@ class StoredSchedules:
             timing=desk.Timing.of(wish.when, wish.zone),
             name=wish.name,
             says=wish.says,
-            address=named(connection, wish.to) if wish.to else None,
+            address=named(connection, wish.to, targets=self._targets) if wish.to else None,
         )
         return desk.make(connection, made, self._maker(connection, session), now=now)
 

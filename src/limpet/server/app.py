@@ -22,10 +22,13 @@ from limpet.server import protocol
 from limpet.server.connection import PING, Connection
 from limpet.server.guard import Guard, is_loopback
 from limpet.server.house import House
+from limpet.server.webhooks import Webhooks
 
 log = logging.getLogger(__name__)
 
 FORBIDDEN = 1008
+METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+"""All of them: the hooks themselves say which they take."""
 BLOB = re.compile(r"[0-9a-f]{64}")
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -37,7 +40,9 @@ HEADERS = {
 class Server:
     """Serves `house` on `host` and `port`. `blob` gives the path of a file by its hash."""
 
-    def __init__(self, house: House, guard: Guard, *, blob: Callable[[str], str]) -> None:
+    def __init__(
+        self, house: House, guard: Guard, *, blob: Callable[[str], str], webhooks: Webhooks | None = None
+    ) -> None:
         self._house = house
         self._guard = guard
         self._blob = blob
@@ -49,6 +54,7 @@ class Server:
                 Route("/metrics", self._metrics),
                 Route("/protocol.json", self._protocol),
                 Route("/files/{blob}", self._file),
+                *([Route("/hooks/{name}", webhooks.answer, methods=METHODS)] if webhooks is not None else []),
                 WebSocketRoute("/ws", self._connect),
             ]
         )

@@ -21,12 +21,10 @@ FORGET = 10_000
 TOKEN_FILE = "server-token"
 
 
-class Guard:
-    """`token` is what clients have to show; `host` is where the server listens."""
+class Failures:
+    """Who has shown something wrong of late, by address."""
 
-    def __init__(self, token: str, *, host: str, clock: Clock) -> None:
-        self._token = token.encode()
-        self._local = is_loopback(host)
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._failures: dict[str, list[float]] = {}
 
@@ -45,15 +43,28 @@ class Guard:
             self._failures.pop(peer, None)
         return len(recent) >= MOST_FAILURES
 
-    def admits(self, token: str, peer: str) -> bool:
-        """Whether the token is right. A wrong one is remembered."""
-        if not self.is_locked(peer) and hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
-            return True
+    def note(self, peer: str) -> None:
+        """An address has shown something wrong."""
         if not self.is_locked(peer):
             self._failures.setdefault(peer, []).append(self._clock.monotonic())
         if len(self._failures) > FORGET:
             for one in tuple(self._failures):
                 self.is_locked(one)
+
+
+class Guard(Failures):
+    """`token` is what clients have to show; `host` is where the server listens."""
+
+    def __init__(self, token: str, *, host: str, clock: Clock) -> None:
+        super().__init__(clock)
+        self._token = token.encode()
+        self._local = is_loopback(host)
+
+    def admits(self, token: str, peer: str) -> bool:
+        """Whether the token is right. A wrong one is remembered."""
+        if not self.is_locked(peer) and hmac.compare_digest(token.encode("utf-8", "replace"), self._token):
+            return True
+        self.note(peer)
         return False
 
     def is_foreign(self, headers: Mapping[str, str]) -> str:
@@ -64,10 +75,13 @@ class Guard:
         host = headers.get("host", "")
         if self._local and not is_loopback(_hostname(host)):
             return f"the host {host[:100]!r} is not this machine"
-        origin = headers.get("origin", "")
-        if origin and _place(origin) != host:
-            return f"pages of {origin[:100]} may not"
-        return ""
+        return foreign_page(headers)
+
+
+def foreign_page(headers: Mapping[str, str]) -> str:
+    """Why a request is one of another site's page; empty when it is not."""
+    origin = headers.get("origin", "")
+    return f"pages of {origin[:100]} may not" if origin and _place(origin) != headers.get("host", "") else ""
 
 
 def is_loopback(host: str) -> bool:

@@ -110,8 +110,14 @@ def cron(job: str) -> str:
     return f"cron:{job}"
 
 
-def hook(name: str) -> str:
-    return f"hook:{name}"
+def hook(name: str, kept: str = "") -> str:
+    """What comes over the hook `name`, each in a session of its own; or in the one that is called `kept`."""
+    return f"hook:{name}:{kept}" if kept else f"hook:{name}"
+
+
+def stands_alone(key: str) -> bool:
+    """Whether each run under a key has a session of its own."""
+    return kind_of(key) == "cron" or (kind_of(key) == "hook" and key.count(":") == 1)
 
 
 def subagent(parent: str, child: str) -> str:

@@ -159,7 +159,7 @@ def _take(connection: Connection, writer: TurnWriter, rows: Sequence[InboxRow], 
         made.append(
             entries.append(connection, writer.lease, payload, turn=writer.turn, now=now, trust=row.inbound.trust)
         )
-    if shortened:
+    if shortened and rows[-1].inbound.mandate is None:
         text = SHORTENED.format(count=len(rows), short=shortened, length=SHORT)
         part = Part(rows[-1].inbound.address, text, f"shortened:{rows[-1].id}", "notice")
         outbox.queue(connection, part, session=writer.lease.session, turn=writer.turn, now=now)

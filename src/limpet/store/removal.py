@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, convert
 
 from limpet.errors import InputError
-from limpet.store import audit, occurrences, sessions, turns
+from limpet.store import audit, occurrences, sessions, turns, wakes
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -196,4 +196,5 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         f" AND turn NOT IN ({running})",
         (before,),
     )
-    return count + connection.changes() + occurrences.forget(connection, before=before)
+    count += connection.changes() + wakes.clear(connection, before=before)
+    return count + occurrences.forget(connection, before=before)

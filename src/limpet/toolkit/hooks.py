@@ -23,6 +23,7 @@ class FunctionHook(Struct, frozen=True):
     name: str
     points: frozenset[HookPoint]
     function: Callable[..., Awaitable[object]]
+    timeout: float = 0.0
 
     def named(self, owner: str) -> FunctionHook:
         """The same, said to be of `owner`."""

@@ -64,8 +64,11 @@ class RulePolicy:
         """The profiles for everybody, others than the owner, this agent, each channel and sender: each only narrows."""
         settings = self._settings
         yield settings.profile
-        if not all(person.is_owner for person in scope.people):
+        if not all(person.is_owner or person.profile for person in scope.people):
             yield settings.peers
+        for person in scope.people:
+            if person.profile:
+                yield person.profile
         named = [(settings.agents, scope.agent)]
         for person in scope.people:
             named.append((settings.channels, person.channel))

@@ -61,17 +61,23 @@ class Choice(Struct, frozen=True):
     says: str
 
 
+Tier = Literal["", "minimal", "messaging", "coding", "full"]
+"""Which tools there are for somebody; empty: as for everybody of their kind."""
+
+
 class Mandate(Struct, frozen=True, omit_defaults=True):
-    """What a job may do in one of its runs: fixed when the job is made, and carried by the event that begins a run.
+    """What a job, or an event of another program (`hook`), may do in one of its runs: fixed when the job is made or the
+    hook is configured, and carried by the event that begins a run.
 
     `channel` and `sender` say who made it, for policy. `model` is `provider/model`, empty = that of the `purpose`.
     `tools` are patterns of the tools there are, empty = all; `grants` of those that need no approval. `dollars` is the
-    most that a run may cost, 0 = as any turn. Without `deliver` its answer goes nowhere.
+    most that a run may cost, `minutes` the longest it may take, 0 = as any turn. Without `deliver` its answer goes
+    nowhere, else to `to`, or where the event came from. `profile` replaces that of others than the owner.
     """
 
     job: str
     name: str
-    purpose: Literal["cron", "heartbeat"] = "cron"
+    purpose: Literal["cron", "heartbeat", "hook"] = "cron"
     channel: str = "cli"
     sender: str = ""
     model: str = ""
@@ -79,6 +85,10 @@ class Mandate(Struct, frozen=True, omit_defaults=True):
     grants: tuple[str, ...] = ()
     dollars: float = 0.0
     deliver: bool = True
+    to: Address | None = None
+    profile: Tier = ""
+    thinking: Literal["", "off", "low", "medium", "high"] = ""
+    minutes: float = 0.0
 
 
 class Inbound(Struct, frozen=True, omit_defaults=True):
@@ -147,11 +157,12 @@ class Part(Struct, frozen=True):
 
 
 class Person(Struct, frozen=True):
-    """Somebody who speaks in a turn: over which channel, and who."""
+    """Somebody who speaks in a turn: over which channel, and who. `profile` is which tools there are for them."""
 
     channel: str
     sender: str = ""
     is_owner: bool = True
+    profile: Tier = ""
 
 
 class Errand(Struct, frozen=True, omit_defaults=True):

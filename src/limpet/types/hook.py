@@ -14,6 +14,11 @@ HookPoint = Literal[
     "after_tool",
     "turn_ended",
     "message_sending",
+    "session_started",
+    "session_ended",
+    "compacted",
+    "gateway_started",
+    "gateway_stopped",
 ]
 
 
@@ -75,18 +80,66 @@ class TurnFinished(Struct, frozen=True, tag_field="point", tag="turn_ended"):
 
 
 class MessageSending(Struct, frozen=True, tag_field="point", tag="message_sending"):
-    """A message is about to leave over a channel."""
+    """A message is about to leave over a channel. `session` is empty for what Limpet says by itself."""
 
     session: str
     channel: str
+    chat: str
     text: str
 
 
-HookEvent = MessageReceived | TurnBegan | RequestReady | ToolWanted | ToolFinished | TurnFinished | MessageSending
+class SessionBegan(Struct, frozen=True, tag_field="point", tag="session_started"):
+    """The first turn of a conversation begins. `key` is the session key."""
+
+    session: str
+    key: str
+
+
+class SessionEnded(Struct, frozen=True, tag_field="point", tag="session_ended"):
+    """A conversation is over, its notes are about to be written. `reason` says why: `new`, `idle`, `daily` …"""
+
+    session: str
+    key: str
+    reason: str
+
+
+class Compacted(Struct, frozen=True, tag_field="point", tag="compacted"):
+    """The older part of a conversation was shortened. `before` and `after` are tokens of the next request."""
+
+    session: str
+    key: str
+    before: int
+    after: int
+
+
+class GatewayBegan(Struct, frozen=True, tag_field="point", tag="gateway_started"):
+    """`channels` are the kinds that are switched on."""
+
+    channels: tuple[str, ...] = ()
+
+
+class GatewayEnded(Struct, frozen=True, tag_field="point", tag="gateway_stopped"):
+    """The gateway has drained."""
+
+
+HookEvent = (
+    MessageReceived
+    | TurnBegan
+    | RequestReady
+    | ToolWanted
+    | ToolFinished
+    | TurnFinished
+    | MessageSending
+    | SessionBegan
+    | SessionEnded
+    | Compacted
+    | GatewayBegan
+    | GatewayEnded
+)
 
 
 class Hook(Protocol):
-    """One hook: a function of a plug-in, later a command of the configuration."""
+    """One hook: a function of a plug-in, or a command of the configuration."""
 
     @property
     def name(self) -> str:
@@ -95,6 +148,11 @@ class Hook(Protocol):
 
     @property
     def points(self) -> frozenset[HookPoint]: ...
+
+    @property
+    def timeout(self) -> float:
+        """Seconds it may take, 0 = as long as any."""
+        ...
 
     async def run(self, event: HookEvent) -> str:
         """Before a tool: why the call must not run, empty when it may. At other points what it says does not count."""

@@ -1,0 +1,1 @@
+"""Addresses of the configuration to which answers of jobs are posted."""
