@@ -367,4 +367,19 @@ MIGRATIONS = (
     CREATE INDEX helpers_open ON helpers (parent) WHERE ended IS NULL;
     CREATE INDEX helpers_untold ON helpers (parent) WHERE told = 0;
     """,
+    """
+    -- what happened elsewhere and a heartbeat is to look at: soon = now, taken = when one did (0 = it waits)
+    CREATE TABLE wakes (
+        id INTEGER PRIMARY KEY,
+        event TEXT NOT NULL UNIQUE,
+        agent TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        source TEXT NOT NULL,
+        text TEXT NOT NULL,
+        trust TEXT NOT NULL,
+        soon INTEGER NOT NULL,
+        taken INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX wakes_waiting ON wakes (id) WHERE taken = 0;
+    """,
 )
