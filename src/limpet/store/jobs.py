@@ -64,6 +64,11 @@ def _put(connection: Connection, job: Job, *, due: int | None, now: int) -> bool
     return True
 
 
+def rewrite(connection: Connection, job: Job) -> None:
+    """Store what a job has become, with its state and its place in time as they are."""
+    connection.execute("UPDATE jobs SET name = ?, payload = ? WHERE id = ?", (job.name, _encoder.encode(job), job.id))
+
+
 def _skip_waiting(connection: Connection, change: JobChange, reason: str) -> None:
     connection.execute(
         "UPDATE occurrences SET state = 'skipped', ended = ?, next = 0, reason = ? WHERE job = ? AND state = 'waiting'",

@@ -152,6 +152,12 @@ def open_of(connection: Connection, job: str) -> list[Occurrence]:
     return [_row(row) for row in rows]
 
 
+def last_begun(connection: Connection, job: str) -> int:
+    """When the newest run of a job began (UTC ms); 0 when none did."""
+    row = connection.execute("SELECT max(begun) FROM occurrences WHERE job = ?", (job,)).fetchone()
+    return convert(row, tuple[int | None])[0] or 0
+
+
 def newest_slot(connection: Connection, job: str) -> int:
     """The newest slot of a job's schedule that is in the ledger; 0 when none is."""
     row = connection.execute("SELECT max(upto) FROM occurrences WHERE job = ? AND NOT manual", (job,)).fetchone()

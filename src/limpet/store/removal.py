@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, convert
 
 from limpet.errors import InputError
-from limpet.store import audit, occurrences, sessions, turns
+from limpet.store import audit, occurrences, sessions, turns, wakes
 from limpet.store.owner import Owner
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
@@ -118,6 +118,10 @@ def forget_traces(connection: Connection, session: str) -> None:
 
 def forget_commands(connection: Connection, session: str) -> None:
     """Of commands in the background what they were and said goes; that they run, and how they ended, stays."""
+    connection.execute(
+        "UPDATE wakes SET text = ? WHERE event IN (SELECT 'process:' || id FROM processes WHERE session = ?)",
+        (GONE, session),
+    )
     connection.execute("UPDATE processes SET command = '', tail = '' WHERE session = ?", (session,))
 
 
@@ -196,4 +200,7 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         f" AND turn NOT IN ({running})",
         (before,),
     )
-    return count + connection.changes() + occurrences.forget(connection, before=before)
+    count += connection.changes() + wakes.clear(connection, before=before)
+    connection.execute("DELETE FROM wakes WHERE at < ?", (before,))  # where no heartbeat beats, nobody takes them
+    count += connection.changes()
+    return count + occurrences.forget(connection, before=before)

@@ -60,6 +60,16 @@ def take(connection: Connection, ids: Iterable[int], *, now: int) -> int:
     return taken
 
 
+def give_back(connection: Connection, *, agent: str, taken: int) -> None:
+    """The beat that took some at that moment has failed: the next one on the grid is to look at them."""
+    connection.execute("UPDATE wakes SET taken = 0, soon = 0 WHERE agent = ? AND taken = ?", (agent, taken))
+
+
+def withdraw(connection: Connection, event: str, *, now: int) -> None:
+    """Who is to know of it does by now."""
+    connection.execute("UPDATE wakes SET taken = ? WHERE event = ? AND taken = 0", (now, event))
+
+
 def clear(connection: Connection, *, before: int) -> int:
     """Delete what was taken before a moment; gives how many."""
     connection.execute("DELETE FROM wakes WHERE taken > 0 AND taken < ?", (before,))
