@@ -458,6 +458,7 @@ def keeping(settings: schema.Settings, home: Home) -> Keeping:
         sessions=settings.sessions.keep_days,
         archives=settings.sessions.archive_days,
         rows=settings.store.keep_days,
+        runs=settings.schedule.keep_days,
         archive=str(home.archive),
         blobs=str(home.blobs),
     )

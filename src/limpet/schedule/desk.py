@@ -69,6 +69,11 @@ class Maker(Struct, frozen=True):
     trust: Trust = "owner"
     address: Address | None = None
 
+    @property
+    def name(self) -> str:
+        """For the audit."""
+        return f"{self.channel}:{self.sender}".rstrip(":")
+
 
 class Wish(Struct, frozen=True):
     """What a job is to be. `says`: the text is delivered word for word, and no model is asked.
@@ -104,7 +109,7 @@ def make(connection: Connection, wish: Wish, maker: Maker, *, now: int) -> JobCh
         name=name,
         channel=maker.channel,
         sender=maker.sender,
-        model=wish.model,
+        model=wish.model if maker.trust == "owner" else "",
         tools=wish.tools,
         grants=wish.grants if maker.trust == "owner" else (),
         dollars=wish.dollars,
@@ -124,7 +129,7 @@ def make(connection: Connection, wish: Wish, maker: Maker, *, now: int) -> JobCh
         trust=maker.trust,
         conduct=wish.conduct,
     )
-    return JobChange("put", job, now, made, slots.after(schedule, now))
+    return JobChange("put", job, now, made, slots.after(schedule, now), by=maker.name)
 
 
 def _key(wish: Wish, maker: Maker, job: str) -> str:

@@ -12,7 +12,8 @@ from limpet.types.job import Occurrence, OccurrenceState
 _COLUMNS = (
     "job, due, occurrences.state, upto, count, attempt, next, inbox, turn, begun, occurrences.ended, reason, manual"
 )
-_COST = "(SELECT cost FROM turns WHERE turns.id = occurrences.turn)"
+_COST = "(SELECT SUM(cost) FROM usage WHERE usage.turn = occurrences.turn AND usage.turn != '')"
+"""What was spent is known for longer than the turn is kept."""
 
 
 class _Stored(Struct, array_like=True):
