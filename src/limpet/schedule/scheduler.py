@@ -31,7 +31,7 @@ class Scheduler:
     """Enters, begins and settles what is due.
 
     `places` gives how many runs there may be at once, `poke` is told the session keys under which there is something to
-    do, `special` is what Limpet's own jobs do otherwise.
+    do, `special` is what Limpet's own jobs do otherwise, `rest` are the seconds after something unexpected.
     """
 
     store: Store
@@ -40,6 +40,7 @@ class Scheduler:
     places: Callable[[], int]
     poke: Callable[[str], None]
     special: Special = ORDINARY
+    rest: float = AFTER_FAILURE
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -53,7 +54,7 @@ class Scheduler:
                 pause = LONGEST_SLEEP if wake is None else min(LONGEST_SLEEP, (wake - self.clock.now()) / 1000)
             except Exception:  # a full disk, a fault of ours: without this task nothing would be on time any more
                 log.exception("the schedule")
-                await asyncio.sleep(AFTER_FAILURE)
+                await asyncio.sleep(self.rest)
                 continue
             if pause > 0:
                 await self.nudges.wait(pause)
