@@ -125,22 +125,27 @@ def test_c58b_of_twelve_helpers_as_many_work_as_are_set_and_the_others_in_their_
 
 
 def test_stop_cascades_and_what_was_stopped_is_told_with_the_next_message(home: Path) -> None:
+    spawning = script("one", "two", delay=20.0)
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(text=("nothing more",)) if "and now?" in last(seen) else spawning(seen)
+
     async def main() -> tuple[tuple[str, ...], list[tuple[str, str]], str]:
         fake = FakeChannel(traits=PLAIN)
-        async with house(home, fake, script=script("one", "two", delay=20.0), config="helpers.each = 1") as here:
+        async with house(home, fake, script=answer, config="helpers.each = 1") as here:
             await fake.say("do them")
             await fake.until(lambda: len(fake.answers("ann")) >= 1, within=30)
             await fake.until(lambda: any(map(is_helper, here.model.requests)), within=30)
             await fake.say("/stop")
             await over(here, 2)
             await fake.until(lambda: len(fake.answers("ann")) >= 2, within=30)
+            await fake.settled()
             await fake.say("and now?")
-            print([last(one)[:300] for one in here.model.requests], fake.answers("ann"))
-            await fake.until(lambda: "and now?" in last_asked(here), within=30)
-            return fake.answers("ann"), helpers(here)[:2], last_asked(here)
+            await fake.until(lambda: len(fake.answers("ann")) >= 3, within=30)
+            return fake.answers("ann"), helpers(here), last_asked(here)
 
     answers, found, asked = asyncio.run(main())
-    assert answers[1] == "Stopped, with 2 helpers."
+    assert answers == ("on it", "Stopped, with 2 helpers.", "nothing more")
     assert [state for state, _ in found] == ["cancelled", "cancelled"]
     assert asked.count("The user has stopped the helper") == 2
 
