@@ -7,8 +7,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from limpet.testing.fakes import FakeOpenAI, Reply
 from limpet.testing.fakes.script import Call, Seen
 from tests.cli.program import Ended, at, limpet
@@ -63,11 +61,10 @@ def test_a_result_to_which_nothing_can_be_answered_is_shown_and_the_exit_code_sa
     assert "the sea is blue" in ended.out
 
 
-@pytest.mark.parametrize("term", ["dumb", "xterm"])
-def test_what_was_half_typed_when_a_result_came_stands_at_the_next_prompt(tmp_path: Path, term: str) -> None:
+def test_what_was_half_typed_when_a_result_came_stands_at_the_next_prompt(tmp_path: Path) -> None:
     async def main() -> str:
         helped = script("look", delay=1.0)
-        async with FakeOpenAI(helped) as server, typing(tmp_path, server, "chat", term=term) as person:
+        async with FakeOpenAI(helped) as server, typing(tmp_path, server, "chat") as person:
             await person.until("> ")
             person.type("do it\r")
             await person.until("on it")

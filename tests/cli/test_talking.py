@@ -79,7 +79,7 @@ class Typing:
 
 
 @contextlib.asynccontextmanager
-async def typing(home: Path, server: FakeOpenAI, *arguments: str, term: str = "dumb") -> AsyncGenerator[Typing]:
+async def typing(home: Path, server: FakeOpenAI, *arguments: str) -> AsyncGenerator[Typing]:
     """The program on a terminal of its own, which must leave with 0."""
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)
@@ -90,7 +90,7 @@ async def typing(home: Path, server: FakeOpenAI, *arguments: str, term: str = "d
         stderr=theirs,
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        env=environment(home, **at(server), TERM=term, PROMPT_TOOLKIT_NO_CPR="1"),
+        env=environment(home, **at(server), TERM="dumb"),
     )
     os.close(theirs)
     try:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from limpet.schedule.desk import Timing, Wish
+from limpet.store import sessions
 from limpet.testing.channel import FakeChannel
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.types.channel import Traits
 from tests.gateway.house import House, house, messages
+from tests.gateway.test_jobs import made
 
 PLAIN = Traits(buttons=True)
 KEY = "agent:main:fake:direct:ann"
@@ -178,3 +181,16 @@ def test_c58f_where_nothing_is_answered_to_a_result_the_result_itself_is_deliver
             return fake.answers("ann")
 
     assert sum("the sea is blue" in one for one in asyncio.run(main())) == 1
+
+
+def test_c58e_the_result_of_a_runs_helper_goes_where_the_job_says_in_the_same_run(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script("look at the sea", delay=0.2)) as here:
+            job = await made(here, Wish("Look", Timing(every="1d"), address=fake.address("g1")))
+            await fake.until(lambda: len(fake.answers("g1")) >= 2, within=30)
+            await fake.settled()
+            runs = here.agents.state.store.read(lambda connection: sessions.under(connection, job.key))
+            return fake.answers("g1"), fake.answers("ann"), len(runs), turns_of(here, job.key)
+
+    assert asyncio.run(main()) == (("on it", "heard of it"), (), 1, 2)
