@@ -8,14 +8,15 @@ from pathlib import Path
 
 from msgspec import structs
 
+from limpet.schedule.desk import Timing, Wish
 from limpet.store import audit, jobs
 from limpet.testing.channel import FakeChannel
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.types.channel import Traits
-from limpet.types.job import JobRow
+from limpet.types.job import JobRow, Occurrence
 from tests.gateway.house import OWNER, House, echo, house, messages, told
-from tests.gateway.test_jobs import asked_for, making
+from tests.gateway.test_jobs import asked_for, ended, made, making
 
 PLAIN = Traits(buttons=True)
 BOTH = structs.replace(OWNER, allow=("bob",))
@@ -140,3 +141,29 @@ def test_a_reminder_is_confirmed_delivered_once_and_not_read_as_a_message(home: 
     assert asked == 2
     assert len(sent) == 2
     assert "Tea is ready" not in str(sent)
+
+
+def test_a_job_of_the_main_session_runs_there_and_asks_nobody(home: Path) -> None:
+    def script(seen: Seen) -> Reply:
+        last = messages(seen.body)[-1]
+        if isinstance(last, dict) and last.get("role") == "tool":
+            return Reply(text=(str(last["content"]),))
+        host = Call("exec", '{"command": "echo x > made.txt", "place": "host"}')
+        return Reply(calls=(host,)) if "[The job" in str(last) else echo(seen)
+
+    async def main() -> tuple[Occurrence, tuple[str, ...], list[str]]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script) as here:
+            await fake.say("hi")
+            await told(fake, 1)
+            job = await made(here, Wish("Write it", Timing(every="1d"), where="main"))
+            found = await ended(here, fake, job)
+            await told(fake, 2)
+            query = "SELECT key FROM sessions JOIN turns ON turns.session = sessions.id WHERE turns.id = ?"
+            keys = here.agents.state.store.read(lambda c: c.execute(query, (found.turn,)).fetchall())
+            return found, fake.answers("ann"), [str(key) for (key,) in keys]
+
+    found, said, keys = asyncio.run(main())
+    assert (found.state, keys) == ("done", ["agent:main:main"])
+    assert "Not allowed" in said[1] or "not approved" in said[1].lower()
+    assert not (home / "workspace" / "made.txt").exists()
