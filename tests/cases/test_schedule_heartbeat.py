@@ -18,7 +18,8 @@ from limpet.prompt.workspace import WorkspacePrompting
 from limpet.schedule import heartbeat
 from limpet.schedule.heartbeat import Beats
 from limpet.schedule.scheduler import Scheduler
-from limpet.store import occurrences, peers, sessions, wakes
+from limpet.store import occurrences, peers, processes, sessions, wakes
+from limpet.store.sql import Connection
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
 from limpet.tools.respond import respond
 from limpet.types.envelope import Trust
@@ -257,3 +258,31 @@ def test_events_of_a_beat_that_failed_are_looked_at_by_the_next_one_on_the_grid(
         assert "it rings" in here.asked[-1]
 
     lived(tmp_path, work, RequestError("no", provider="scripted"), QUIETLY, start="2026-05-02T04:01Z")
+
+
+def test_what_nobody_wants_to_know_any_more_hides_nothing(tmp_path: Path) -> None:
+    async def work(here: Day) -> None:
+        store, old = here.services.store, here.clock.now() - 2 * DAY
+
+        def fill(connection: Connection) -> None:
+            for number in range(2 * wakes.MOST):
+                agent, source = ("other", "bell") if number % 2 else ("main", processes.SOURCE)
+                wakes.add(
+                    connection,
+                    f"old{number}",
+                    agent=agent,
+                    source=source,
+                    text="x",
+                    trust="owner",
+                    soon=False,
+                    now=old,
+                )
+
+        await store.write(fill)
+        await here.happens("e")
+        await here.until(here.clock.at + 10_000)
+        assert len(here.model.requests) == 1
+        assert "it rings" in here.asked[0]
+        assert processes.SOURCE not in here.asked[0]
+
+    lived(tmp_path, work, start="2026-05-02T04:01Z")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from msgspec import Struct, structs
@@ -135,14 +135,13 @@ class Beats(Struct, frozen=True):
     workspace: Callable[[str], str]
 
     def stir(self, connection: Connection, *, now: int) -> list[Occurrence]:
-        found = wakes.waiting(connection)
         beats: list[Occurrence] = []
-        for agent in dict.fromkeys(one.agent for one in found):
+        for agent in wakes.agents(connection):
             row = jobs.find(connection, id_of(agent))
             if row is None or row.state != "active":
                 continue
             active = self._is_active(row.job, now)
-            if not any(_cannot_wait(one, active=active) for one in _fresh(found, agent, now=now)):
+            if not any(_cannot_wait(one, active=active) for one in _happened(connection, agent, now=now)):
                 continue
             if not occurrences.open_of(connection, row.job.id):  # else that one sees to it, or the next look
                 begun = occurrences.last_begun(connection, row.job.id)
@@ -156,7 +155,7 @@ class Beats(Struct, frozen=True):
             return ""
         if not self._is_active(job, row.due):
             return QUIET
-        happened = _fresh(wakes.waiting(connection, agent=job.agent), job.agent, now=row.due)
+        happened = _happened(connection, job.agent, now=row.due)
         return "" if happened or read(self.workspace(job.agent)) else NOTHING
 
     def said(self, connection: Connection, job: Job, *, now: int) -> Said:
@@ -165,7 +164,7 @@ class Beats(Struct, frozen=True):
         if any(one.state != "waiting" for one in occurrences.open_of(connection, job.id)):
             return Said(refusal="another beat is at it")
         tasks_now = read(self.workspace(job.agent))
-        happened = _fresh(wakes.waiting(connection, agent=job.agent), job.agent, now=now)
+        happened = _happened(connection, job.agent, now=now)
         if not tasks_now and not happened:
             return Said(refusal=NOTHING)
         wakes.take(connection, [one.id for one in happened], now=now)
@@ -183,8 +182,9 @@ def _is_beat(job: Job) -> bool:
     return job.mandate.purpose == "heartbeat"
 
 
-def _fresh(found: Sequence[Wake], agent: str, *, now: int) -> list[Wake]:
-    return [one for one in found if one.agent == agent and (one.source != processes.SOURCE or one.at > now - STALE)]
+def _happened(connection: Connection, agent: str, *, now: int) -> list[Wake]:
+    """What waits for a beat of an agent."""
+    return wakes.waiting(connection, agent=agent, fading=processes.SOURCE, since=now - STALE)
 
 
 def _cannot_wait(one: Wake, *, active: bool) -> bool:

@@ -41,12 +41,19 @@ def add(
     return convert(row, tuple[int])[0]
 
 
-def waiting(connection: Connection, *, agent: str = "") -> list[Wake]:
-    """What nobody has looked at yet (for an agent), oldest first."""
+def agents(connection: Connection) -> list[str]:
+    """The agents for which something waits."""
+    rows = connection.execute("SELECT DISTINCT agent FROM wakes INDEXED BY wakes_waiting WHERE taken = 0")
+    return [agent for (agent,) in convert(rows.fetchall(), list[tuple[str]])]
+
+
+def waiting(connection: Connection, *, agent: str = "", fading: str = "", since: int = 0) -> list[Wake]:
+    """What nobody has looked at yet (for an agent), oldest first; from the source `fading` only what came after `since`
+    (UTC ms)."""
     rows = connection.execute(
         "SELECT id, agent, at, source, text, trust, soon FROM wakes INDEXED BY wakes_waiting"
-        " WHERE taken = 0 AND agent = coalesce(nullif(?, ''), agent) ORDER BY id LIMIT ?",
-        (agent, MOST),
+        " WHERE taken = 0 AND agent = coalesce(nullif(?, ''), agent) AND (source != ? OR at > ?) ORDER BY id LIMIT ?",
+        (agent, fading, since, MOST),
     )
     return convert(rows.fetchall(), list[Wake], strict=False)
 
