@@ -4,7 +4,7 @@ from pathlib import Path
 from limpet.store import removal, wakes
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
-from limpet.store.processes import SOURCE, TOLD_AT_ONCE, Begun, StoredProcesses, tell
+from limpet.store.processes import BEATS, SOURCE, TOLD_AT_ONCE, Begun, StoredProcesses, tell
 from limpet.store.sessions import open_live
 from limpet.testing.clock import FakeClock
 
@@ -99,5 +99,18 @@ def test_an_end_that_nobody_wanted_wakes_the_heartbeat_until_its_conversation_kn
             assert one.text == f"p1 (run heard) of the conversation {KEY} ended well"
             await records.tell()
             assert not records.store.read(wakes.waiting)
+
+    asyncio.run(main())
+
+
+def test_the_end_of_a_command_of_a_heartbeat_does_not_beget_the_next_one(tmp_path):
+    async def main():
+        async with Records(tmp_path) as records:
+            key = "cron:heartbeat-main"
+            beat = await records.store.write(lambda c: open_live(c, key, agent="main", now=0))
+            await records.stored.to_background(records.begun("a", session=beat.id))
+            await records.stored.end("a", outcome="ended well", tail="")
+            (one,) = records.store.read(wakes.waiting)
+            assert (one.source, one.soon) == (BEATS, False)
 
     asyncio.run(main())

@@ -17,6 +17,9 @@ from limpet.types.ports import Clock
 
 SOURCE = "a command in the background"
 """Where wakes come from that tell of the end of one."""
+BEATS = "a command of the heartbeat"
+"""The same where it was started by one: such an end is left to the next beat on the grid, or beats would beget beats."""
+_BEAT = "cron:heartbeat-"
 TOLD_AT_ONCE = 10
 """Ends that one note tells of; the others come with the next one."""
 
@@ -170,7 +173,8 @@ def _wake(connection: Connection, row: str, *, now: int) -> None:
     tainted = "external" in entries.trusts(connection, session)
     text = f"p{number} ({command}) of the conversation {key} {outcome}"
     trust: Trust = "external" if tainted else "owner"
-    wakes.add(connection, _event(row), agent=agent, source=SOURCE, text=text, trust=trust, soon=False, now=now)
+    source = BEATS if key.startswith(_BEAT) else SOURCE
+    wakes.add(connection, _event(row), agent=agent, source=source, text=text, trust=trust, soon=False, now=now)
 
 
 def _said(row: ProcessRow) -> str:
