@@ -18,7 +18,7 @@ from limpet.types.ports import Clock
 SOURCE = "a command in the background"
 """Where wakes come from that tell of the end of one."""
 BEATS = "a command of the heartbeat"
-"""The same where it was started by one: such an end is left to the next beat on the grid. Beats must not beget beats."""
+"""The same where it was started by one: left to the next beat on the grid, for beats must not beget beats."""
 _BEAT = "cron:heartbeat-"
 TOLD_AT_ONCE = 10
 """Ends that one note tells of; the others come with the next one."""
