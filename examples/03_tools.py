@@ -1,4 +1,4 @@
-"""Your own tools: typed functions. The annotations are what the model is told, and what its calls are checked against."""
+"""Your own tools: typed functions. The annotations are what the model is told, and what calls are checked against."""
 
 import asyncio
 from typing import Annotated, Literal

@@ -137,8 +137,7 @@ async def _scheduling(gateway: Gateway, agents: Household) -> AsyncGenerator[Non
         SystemClock(),
         places=lambda: agents.settings.schedule.parallel,
         poke=gateway.lanes.poke,
-        gate=heartbeat.gate(lambda: agents.settings.heartbeat, workspace),
-        text=heartbeat.text_of(workspace),
+        special=heartbeat.Beats(lambda: agents.settings.heartbeat, workspace),
     )
     await agents.keep_heartbeats()
     task = asyncio.create_task(scheduler.run(), name="schedule")

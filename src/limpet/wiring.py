@@ -29,6 +29,7 @@ from limpet.assistant.recalling import Recalling, Recollection
 from limpet.assistant.services import HelperRules, Keeping, MemoryRules, Resets, Rules, Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.subagents import Spawning, lacks, role_of
+from limpet.assistant.unattended import reserved
 from limpet.assistant.weigh import Weights
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
@@ -77,6 +78,7 @@ from limpet.tools.processes import Processes
 from limpet.tools.profiles import is_own, offered
 from limpet.tools.protected import present
 from limpet.tools.recollect import recollection_tools
+from limpet.tools.respond import respond
 from limpet.tools.rules import RulePolicy
 from limpet.tools.spawn import make_spawn
 from limpet.tools.web_search import SearchSettings
@@ -131,7 +133,7 @@ async def open_agent(
     workspace = find_workspace(settings.agent.workspace, home)
     redactor = SecretRedactor(known_secrets(loaded.table, root=home.root, environ=os.environ))
     sandbox = _sandbox(stack, settings, home)
-    processes = await _processes(stack, sandbox, StoredProcesses(store, state.owner, clock))
+    processes = await _processes(stack, sandbox, StoredProcesses(store, state.owner, clock), nudges=state.nudges)
     blobs, others = BlobStore(str(home.blobs), store), _elsewhere(settings, store, redactor)
     models = _models(settings, home, entrance, state=state, blobs=blobs, redactor=redactor)
     studio = _studio(stack, settings, models)
@@ -269,7 +271,7 @@ def _prompting(
             lambda key: scope_of(key, settings.memory.bound),
             skills,
             task=lambda key: role_of(store, key, when=lambda at: local_time(at, zone)),
-            withheld=lambda key, tool: bool(lacks(key, tool, depth=depth)),
+            withheld=lambda key, tool: bool(lacks(key, tool, depth=depth) or reserved(key, tool)),
         ),
     )
 
@@ -287,9 +289,9 @@ def _sandbox(stack: AsyncExitStack, settings: schema.Settings, home: Home) -> Sa
     return sandbox
 
 
-async def _processes(stack: AsyncExitStack, sandbox: Sandbox, records: StoredProcesses) -> Processes:
+async def _processes(stack: AsyncExitStack, sandbox: Sandbox, records: StoredProcesses, *, nudges: Nudges) -> Processes:
     """The commands in the background, until `stack` ends; those that outlived a killed agent are ended first."""
-    processes = Processes(sandbox, records)
+    processes = Processes(sandbox, records, on_end=lambda told: nudges.send())
     stack.push_async_callback(processes.close)
     await processes.end_lost()
     return processes
@@ -332,7 +334,7 @@ def _speaking(
     """The tools that speak to chats and to helpers."""
     model = settings.models.purposes.subagent.model
     spawning = Spawning(store, models, redactor, rules=_helpers(settings), model=model, agent=agent)
-    return make_message(Addresses(store)), make_spawn(spawning)
+    return make_message(Addresses(store)), make_spawn(spawning), respond
 
 
 def _helpers(settings: schema.Settings) -> HelperRules:
@@ -471,6 +473,7 @@ def keeping(settings: schema.Settings, home: Home) -> Keeping:
         sessions=settings.sessions.keep_days,
         archives=settings.sessions.archive_days,
         rows=settings.store.keep_days,
+        runs=settings.schedule.keep_days,
         archive=str(home.archive),
         blobs=str(home.blobs),
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from limpet.assistant import keeping
 from limpet.assistant.conversation import Conversation
@@ -15,9 +16,11 @@ from limpet.assistant.keeping import DAY, Records
 from limpet.assistant.services import Keeping, Rules, Services
 from limpet.errors import StoreError
 from limpet.session import keep
-from limpet.store import entries, removal, sessions
+from limpet.store import entries, jobs, removal, sessions
 from limpet.testing.clock import FakeClock
 from limpet.testing.scripted import ScriptedModel
+from limpet.types.envelope import Mandate
+from limpet.types.job import Job, JobChange, Schedule
 from tests.assistant.room import KEY, home, said
 
 
@@ -26,7 +29,7 @@ def kept(services: Services, folder: Path, days: Keeping) -> Services:
 
 
 def replace_paths(days: Keeping, folder: Path) -> Keeping:
-    return Keeping(days.sessions, days.archives, days.rows, str(folder / "archive"), str(folder / "blobs"))
+    return structs.replace(days, archive=str(folder / "archive"), blobs=str(folder / "blobs"))
 
 
 def count(services: Services, table: str) -> int:
@@ -137,3 +140,27 @@ def test_nothing_is_deleted_that_could_not_be_archived(tmp_path: Path) -> None:
 
 def test_an_archive_is_found_by_its_age_and_name(tmp_path: Path) -> None:
     assert keep.old_archives(str(tmp_path / "none"), before=2**62) == []
+
+
+@pytest.mark.parametrize(("state", "left"), [("active", 1), ("over", 0), ("gone", 0)])
+def test_runs_of_jobs_go_into_the_archive_and_the_last_one_with_its_job(tmp_path: Path, state: str, left: int) -> None:
+    async def main() -> None:
+        async with home(tmp_path, ScriptedModel(["a"], forever=True)) as (plain, _):
+            services = kept(plain, tmp_path, Keeping(runs=30))
+            made = Job("j1", "job", "main", Schedule("at", "x", "UTC", at=1), "x", "cron:j1", Mandate("j1", "job"))
+            await plain.store.write(lambda c: jobs.apply(c, JobChange("put", "j1", plain.clock.now(), made, 1)))
+            for number in range(3):
+                event = said("go", event=f"cron:j1:{number}:1")
+                await Conversation(services, "cron:j1").send(structs.replace(event, mandate=made.mandate))
+            if state == "over":
+                await plain.store.write(lambda c: jobs.end(c, "j1", state="over"))
+            if state == "gone":
+                await plain.store.write(lambda c: jobs.apply(c, JobChange("remove", "j1", 2)))
+            await Conversation(services, KEY).send(said("mine"))
+            await clock_of(services).sleep(31 * DAY / 1000)
+            await keeping.once_a_day(services)
+            assert len(plain.store.read(lambda c: sessions.under(c, "cron:j1"))) == left
+            assert len(plain.store.read(lambda c: sessions.under(c, KEY))) == 1
+            assert len(list((tmp_path / "archive").iterdir())) == 3 - left
+
+    asyncio.run(main())

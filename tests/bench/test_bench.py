@@ -104,3 +104,11 @@ def test_every_change_of_a_prefix_is_explained_and_ours_costs_least(tmp_path: Pa
     costs = {figure.name: figure.value for figure in report.figures if (figure.what, figure.unit) == ("Sonnet 5", "x")}
     assert costs["no marks"] == 1
     assert all(costs["Limpet"] < cost for name, cost in costs.items() if not name.startswith("Limpet"))
+
+
+def test_a_look_at_the_schedule_is_measured_against_a_gateway_without_jobs(tmp_path: Path) -> None:
+    report, _ = bench("schedule", tmp_path / "report.json")
+    assert {figure.name for figure in report.figures} == {"no jobs", "500 jobs"}
+    assert {figure.what for figure in report.figures if figure.goal is not None} == {
+        "more", "next due", "due now", "next end",
+    }  # fmt: skip

@@ -14,8 +14,8 @@ from limpet.errors import InputError
 from limpet.schedule import heartbeat, slots, when
 from limpet.schedule.desk import Timing
 from limpet.store import occurrences
-from limpet.types.job import Conduct, JobRow, ScheduleKind
-from tests.schedule.world import DAY, HOUR, KilledError, World, ms, world
+from limpet.types.job import Conduct, ScheduleKind
+from tests.schedule.world import KilledError, World, ms, world
 
 NIGHTLY = Timing(cron="0 22 * * *")
 BEATS = HeartbeatSettings(active="08:00-23:00")
@@ -145,46 +145,6 @@ def test_c37_at_a_start_at_most_so_many_run_at_once(tmp_path: Path) -> None:
         assert await here.work() == 2
 
     lived(tmp_path, "2026-05-02T08:00Z", work, places=2)
-
-
-async def day_of_beats(here: World, settings: HeartbeatSettings, folder: Path, *, every: int = DAY) -> JobRow:
-    """A day of heartbeats with a start every so many milliseconds."""
-    wanted = heartbeat.job(settings, agent="main", zone="Asia/Shanghai")
-    here.gate = heartbeat.gate(lambda: settings, lambda agent: str(folder))
-    end = here.clock.at + DAY
-    while here.clock.at < end:
-        now = here.clock.now()
-        await here.store.store.write(lambda connection, now=now: heartbeat.sync(connection, wanted, on=True, now=now))
-        await here.to(min(end, here.clock.at + every))
-    return here.row(wanted)
-
-
-@pytest.mark.parametrize("text", [None, "", "# Heartbeat\n\nNothing.\n", "- [x] done\n<!-- - [ ] later -->\n"])
-def test_c39_a_c_without_open_tasks_no_model_is_asked(tmp_path: Path, text: str | None) -> None:
-    async def work(here: World) -> None:
-        if text is not None:
-            (tmp_path / "HEARTBEAT.md").write_text(text)
-        row = await day_of_beats(here, HeartbeatSettings(), tmp_path)
-        assert not here.poked
-        assert {(one.state, one.reason) for one in here.ledger(row.job)} == {
-            ("skipped", "HEARTBEAT.md has no open task")
-        }
-
-    lived(tmp_path, "2026-05-01T16:00Z", work)
-
-
-@pytest.mark.parametrize("every", [DAY, HOUR // 6])
-def test_c39_b_e_it_beats_on_the_grid_within_its_hours(tmp_path: Path, every: int) -> None:
-    async def work(here: World) -> None:
-        (tmp_path / "HEARTBEAT.md").write_text("- [ ] look after the oven\n")
-        row = await day_of_beats(here, BEATS, tmp_path, every=every)
-        done = [one.due for one in here.ledger(row.job) if one.state == "done"]
-        assert len(done) == 30
-        assert done[0] == ms("2026-05-02T00:00Z")
-        assert all(at % (HOUR // 2) == 0 for at in done)
-        assert not here.told()
-
-    lived(tmp_path, "2026-05-01T16:01Z", work)
 
 
 def test_c39_b_the_grid_is_that_of_the_wall_clock() -> None:

@@ -9,11 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from limpet.schedule.desk import Timing, Wish
+from limpet.store import sessions
 from limpet.testing.channel import FakeChannel
 from limpet.testing.fakes import Call, Reply
 from limpet.testing.fakes.script import Seen
 from limpet.types.channel import Traits
 from tests.gateway.house import House, house, messages
+from tests.gateway.test_jobs import made
 
 PLAIN = Traits(buttons=True)
 KEY = "agent:main:fake:direct:ann"
@@ -125,22 +128,27 @@ def test_c58b_of_twelve_helpers_as_many_work_as_are_set_and_the_others_in_their_
 
 
 def test_stop_cascades_and_what_was_stopped_is_told_with_the_next_message(home: Path) -> None:
+    spawning = script("one", "two", delay=20.0)
+
+    def answer(seen: Seen) -> Reply:
+        return Reply(text=("nothing more",)) if "and now?" in last(seen) else spawning(seen)
+
     async def main() -> tuple[tuple[str, ...], list[tuple[str, str]], str]:
         fake = FakeChannel(traits=PLAIN)
-        async with house(home, fake, script=script("one", "two", delay=20.0), config="helpers.each = 1") as here:
+        async with house(home, fake, script=answer, config="helpers.each = 1") as here:
             await fake.say("do them")
             await fake.until(lambda: len(fake.answers("ann")) >= 1, within=30)
             await fake.until(lambda: any(map(is_helper, here.model.requests)), within=30)
             await fake.say("/stop")
             await over(here, 2)
             await fake.until(lambda: len(fake.answers("ann")) >= 2, within=30)
+            await fake.settled()
             await fake.say("and now?")
-            print([last(one)[:300] for one in here.model.requests], fake.answers("ann"))
-            await fake.until(lambda: "and now?" in last_asked(here), within=30)
-            return fake.answers("ann"), helpers(here)[:2], last_asked(here)
+            await fake.until(lambda: len(fake.answers("ann")) >= 3, within=30)
+            return fake.answers("ann"), helpers(here), last_asked(here)
 
     answers, found, asked = asyncio.run(main())
-    assert answers[1] == "Stopped, with 2 helpers."
+    assert answers == ("on it", "Stopped, with 2 helpers.", "nothing more")
     assert [state for state, _ in found] == ["cancelled", "cancelled"]
     assert asked.count("The user has stopped the helper") == 2
 
@@ -173,3 +181,16 @@ def test_c58f_where_nothing_is_answered_to_a_result_the_result_itself_is_deliver
             return fake.answers("ann")
 
     assert sum("the sea is blue" in one for one in asyncio.run(main())) == 1
+
+
+def test_c58e_the_result_of_a_runs_helper_goes_where_the_job_says_in_the_same_run(home: Path) -> None:
+    async def main() -> tuple[tuple[str, ...], tuple[str, ...], int, int]:
+        fake = FakeChannel(traits=PLAIN)
+        async with house(home, fake, script=script("look at the sea", delay=0.2)) as here:
+            job = await made(here, Wish("Look", Timing(every="1d"), address=fake.address("g1")))
+            await fake.until(lambda: len(fake.answers("g1")) >= 2, within=30)
+            await fake.settled()
+            runs = here.agents.state.store.read(lambda connection: sessions.under(connection, job.key))
+            return fake.answers("g1"), fake.answers("ann"), len(runs), turns_of(here, job.key)
+
+    assert asyncio.run(main()) == (("on it", "heard of it"), (), 1, 2)

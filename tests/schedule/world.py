@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from limpet.schedule import desk
 from limpet.schedule.desk import Maker, Timing, Wish
+from limpet.schedule.ledger import ORDINARY, Special
 from limpet.schedule.scheduler import Scheduler
 from limpet.store import inbox, jobs, occurrences, peers, sessions, turns
 from limpet.store.driver import Store, StoreSettings
@@ -23,6 +24,9 @@ from limpet.types.job import Conduct, Job, JobAct, JobRow, Occurrence
 
 T = TypeVar("T")
 USUAL = Conduct()
+OWNER = Peer(
+    channel="telegram", account="main", id="1", role="owner", name="Ann", approved=1, by="cli", chat="1", seen=1
+)
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
@@ -85,12 +89,12 @@ class World:
     clock: SetClock
     places: int = 100
     poked: list[str] = field(default_factory=list[str])
-    gate: Callable[[JobRow], str] = lambda row: ""
+    special: Special = ORDINARY
 
     def scheduler(self) -> Scheduler:
         """As after a start."""
         return Scheduler(
-            self.store, NoNudges(), self.clock, places=lambda: self.places, poke=self.poked.append, gate=self.gate
+            self.store, NoNudges(), self.clock, places=lambda: self.places, poke=self.poked.append, special=self.special
         )
 
     async def add(
@@ -170,10 +174,7 @@ class World:
         self.clock.at = max(self.clock.at, end)
 
     async def has_owner(self) -> None:
-        owner = Peer(
-            channel="telegram", account="main", id="1", role="owner", name="Ann", approved=1, by="cli", chat="1", seen=1
-        )
-        await self.store.store.write(lambda connection: peers.put(connection, owner))
+        await self.store.store.write(lambda connection: peers.put(connection, OWNER))
 
     def told(self) -> list[str]:
         """The texts that are on their way."""

@@ -1,10 +1,10 @@
 import asyncio
 from pathlib import Path
 
-from limpet.store import removal
+from limpet.store import removal, wakes
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
-from limpet.store.processes import TOLD_AT_ONCE, Begun, StoredProcesses, tell
+from limpet.store.processes import BEATS, SOURCE, TOLD_AT_ONCE, Begun, StoredProcesses, tell
 from limpet.store.sessions import open_live
 from limpet.testing.clock import FakeClock
 
@@ -31,7 +31,7 @@ class Records:
         return Begun(id, session or self.session, f"run {id}", 1, "birth", "mark")
 
     async def tell(self) -> str:
-        return await self.store.write(lambda c: tell(c, KEY))
+        return await self.store.write(lambda c: tell(c, KEY, now=1))
 
 
 def test_numbers_are_those_of_the_conversation(tmp_path):
@@ -83,5 +83,34 @@ def test_what_is_forgotten_is_gone_from_the_records(tmp_path):
             assert "secret" not in await records.tell()
             await records.store.write(lambda c: removal.delete(c, records.session))
             assert records.stored.find(KEY, 1) is None
+
+    asyncio.run(main())
+
+
+def test_an_end_that_nobody_wanted_wakes_the_heartbeat_until_its_conversation_knows(tmp_path):
+    async def main():
+        async with Records(tmp_path) as records:
+            for name in ("heard", "killed", "seen"):
+                await records.stored.to_background(records.begun(name))
+                await records.stored.end(name, outcome="ended well", tail="last", wanted=name == "killed")
+            await records.stored.told("seen")
+            (one,) = records.store.read(wakes.waiting)
+            assert (one.agent, one.source, one.soon, one.trust) == ("main", SOURCE, False, "owner")
+            assert one.text == f"p1 (run heard) of the conversation {KEY} ended well"
+            await records.tell()
+            assert not records.store.read(wakes.waiting)
+
+    asyncio.run(main())
+
+
+def test_the_end_of_a_command_of_a_heartbeat_does_not_beget_the_next_one(tmp_path):
+    async def main():
+        async with Records(tmp_path) as records:
+            key = "cron:heartbeat-main"
+            beat = await records.store.write(lambda c: open_live(c, key, agent="main", now=0))
+            await records.stored.to_background(records.begun("a", session=beat.id))
+            await records.stored.end("a", outcome="ended well", tail="")
+            (one,) = records.store.read(wakes.waiting)
+            assert (one.source, one.soon) == (BEATS, False)
 
     asyncio.run(main())

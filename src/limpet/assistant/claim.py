@@ -12,7 +12,7 @@ from limpet.assistant.weigh import is_cold
 from limpet.errors import LimpetError
 from limpet.session import keys
 from limpet.session.log import Log
-from limpet.store import approvals, commits, entries, inbox, sessions, turns
+from limpet.store import approvals, commits, entries, inbox, sessions, subagents, turns
 from limpet.store.commits import TurnWriter
 from limpet.store.sessions import Lease
 from limpet.store.sql import Connection
@@ -149,9 +149,12 @@ def _is_used(connection: Connection, session: str) -> bool:
 
 
 def _may_end(connection: Connection, session: str, *, key: str) -> bool:
-    """Whether nothing runs in a session, and a message waits that its successor can begin with."""
+    """Whether nothing runs in a session, and a message waits that its successor can begin with. What a helper has found
+    belongs where it was asked for."""
     rows = inbox.queued(connection, key)
-    return bool(rows) and not commands.find(rows[0].inbound.text) and turns.live(connection, session) is None
+    if not rows or commands.find(rows[0].inbound.text) or subagents.is_about(rows[0]):
+        return False
+    return turns.live(connection, session) is None
 
 
 def _before(services: Services, key: str, log: Log, *, profile: Profile, over: str) -> tuple[Sequence[Payload], Trust]:

@@ -277,8 +277,8 @@ COMMANDS = {
         ),
         Command(
             name="cron",
-            summary="jobs and reminders: what is due when; pause, resume, run or remove one",
-            usage="[pause|resume|run|remove name]",
+            summary="jobs and reminders: what is due when; add, pause, resume, run or remove one",
+            usage="[add what --at when|pause|resume|run|remove name]",
             run=jobs.cron,
             needs_lease=True,
             looks_alone=True,

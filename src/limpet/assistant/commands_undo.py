@@ -11,6 +11,7 @@ import apsw
 from msgspec import Struct
 
 from limpet.assistant.orders import Order
+from limpet.assistant.subagents import is_helper
 from limpet.errors import UserError
 from limpet.store import entries
 from limpet.store.sql import Connection
@@ -26,7 +27,7 @@ CALLS, CALL_LENGTH = 12, 160
 NOTED = 30
 """Files that the note to the model names."""
 OFF = "Undo is switched off here (`undo.days` is 0)."
-NOTHING = "There is nothing that could be taken back: no turn of this conversation has changed a file."
+NOTHING = "There is nothing that could be taken back: no turn of this conversation or its helpers has changed a file."
 USAGE = (
     "/rollback shows the newest turn, /rollback 2 or its name another one, /rollback list all, /rollback yes does it."
 )
@@ -107,7 +108,9 @@ def _size(point: Point) -> str:
 
 def _title(point: Point) -> str:
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(point.at / 1000))
-    return f"the rollback of {when}" if point.undoes else f"the turn of {when} ({point.turn})"
+    if point.undoes:
+        return f"the rollback of {when}"
+    return f"the turn of {'a helper, ' if is_helper(point.key) else ''}{when} ({point.turn})"
 
 
 async def _show(order: Order, keeper: Keeper, point: Point, *, first: str = "") -> str:

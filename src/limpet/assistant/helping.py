@@ -15,6 +15,9 @@ from limpet.store.subagents import Helper
 from limpet.types.event import Event, Notice, TurnEnded
 from limpet.types.ports import Emit
 
+PATIENCE = 60.0
+"""Seconds until a look that nothing has asked for: whatever is new is a commit, which nudges."""
+
 
 class Helping:
     """Works on the helpers under `key` while `run` runs. Any number of processes may: leases decide."""
@@ -44,7 +47,7 @@ class Helping:
                 for one in self.open:
                     if one.state == "working" and one.key not in self._tasks:
                         self._tasks[one.key] = asyncio.create_task(self._work(one))
-                await self._services.nudges.wait(LOOK_AGAIN)
+                await self._services.nudges.wait(PATIENCE)
         finally:
             tasks = list(self._tasks.values())
             for task in tasks:

@@ -11,7 +11,7 @@ from limpet.assistant import goal_budget, subagents
 from limpet.assistant.services import Services
 from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
-from limpet.assistant.unattended import mandate_of, reply_key
+from limpet.assistant.unattended import mandate_of, responded, to_be_told
 from limpet.errors import TurnStopped
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
@@ -160,12 +160,13 @@ class TurnJournal:
         rows = self._rows()
         said: list[tuple[str, PartKind]] = []
         mandate = mandate_of(rows)
-        if answer is not None and answer.text.strip():
-            self.last = answer.text
-            key = "" if mandate is None else reply_key(self.services, answer.text, mandate)
-            if key is not None:
-                self._alert = key
-                said.append((answer.text, "reply"))
+        text = answer.text if answer is not None else responded(self.log, self.writer.turn) or ""
+        if text.strip():
+            self.last = text
+            told, self._alert = (text, "") if mandate is None else to_be_told(self.services, text, mandate)
+            if told:
+                said.append((told, "reply"))
+        if answer is not None and text.strip():
             if answer.stop == "length":
                 self.services.emit(Notice(CUT_OFF, level="warning"))
                 said.append((CUT_OFF, "notice"))

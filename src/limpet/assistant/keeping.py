@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from limpet.assistant.services import Keeping, Services
 from limpet.errors import InputError, LimpetError
-from limpet.session import erase, keep, search
+from limpet.session import erase, keep, keys, search
 from limpet.store import blobs, chores, entries, removal, sessions
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
@@ -32,7 +32,7 @@ class Records(Struct, frozen=True):
 
 
 class Due(Struct, frozen=True):
-    """What is too old: ended conversations, and archives."""
+    """What is too old: ended conversations, runs of jobs, and archives."""
 
     sessions: tuple[SessionRow, ...]
     archives: tuple[Path, ...]
@@ -44,7 +44,7 @@ async def once_a_day(services: Services) -> None:
     A boundary: what goes wrong is logged, nobody waits for this.
     """
     keeping, now = services.rules.keeping, services.clock.now()
-    if not (keeping.sessions or keeping.archives or keeping.rows):
+    if not (keeping.sessions or keeping.archives or keeping.rows or keeping.runs):
         return
     if not services.store.read(lambda connection: chores.due(connection, "keeping", now=now, every=DAY)):
         return
@@ -60,8 +60,9 @@ async def once_a_day(services: Services) -> None:
 def due(connection: Connection, keeping: Keeping, *, now: int) -> Due:
     """What `prune` would let go. Conversations that still owe their notes stay."""
     old = sessions.ended_before(connection, now - keeping.sessions * DAY) if keeping.sessions else []
+    runs = sessions.runs_before(connection, now - keeping.runs * DAY) if keeping.runs else []
     archives = keep.old_archives(keeping.archive, before=now - keeping.archives * DAY) if keeping.archives else []
-    return Due(tuple(old), tuple(archives))
+    return Due(tuple({row.id: row for row in (*old, *runs)}.values()), tuple(archives))
 
 
 async def prune(records: Records, keeping: Keeping, *, now: int) -> int:
@@ -73,7 +74,8 @@ async def prune(records: Records, keeping: Keeping, *, now: int) -> int:
     found = records.store.read(lambda connection: due(connection, keeping, now=now))
     for row in found.sessions:
         try:
-            await delete(records, row, now=now, why="older than sessions.keep_days")
+            setting = "schedule.keep_days" if keys.kind_of(row.key) == "cron" else "sessions.keep_days"
+            await delete(records, row, now=now, why=f"older than {setting}")
             gone += 1
         except InputError as error:
             log.warning("%s stays for now: %s", row.id, error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from limpet.assistant.elsewhere import EVENT
 from limpet.assistant.services import Services
 from limpet.assistant.subagents import lacks, origins_of
-from limpet.assistant.unattended import judged, mandate_of
+from limpet.assistant.unattended import judged, mandate_of, reserved
 from limpet.session.log import Log
 from limpet.store import inbox
 from limpet.store.commits import TurnWriter
@@ -25,6 +25,8 @@ class ScopedPolicy:
         depth = self._services.rules.helpers.depth
         if why := lacks(self._writer.key, tool.spec.name, depth=depth):
             return Verdict("deny", why, rule="helper")
+        if why := reserved(self._writer.key, tool.spec.name):
+            return Verdict("deny", why, rule="heartbeat")
         turn = self._writer.turn
         rows = self._services.store.read(lambda connection: inbox.of_turn(connection, turn))
         verdict = self._services.policy.decide(tool, call, self._scope())

@@ -209,7 +209,8 @@ def no_resets(key: str, last: int, now: int) -> str:
 
 
 class Keeping(Struct, frozen=True):
-    """How many days things are kept, 0 = for ever: ended sessions, their archives, rows of what came in and went out.
+    """How many days things are kept, 0 = for ever: ended sessions, their archives, rows of what came in and went out,
+    sessions of `runs` of jobs.
 
     `archive` and `blobs` are the absolute paths of the folders for what is deleted and for attachments.
     """
@@ -219,6 +220,7 @@ class Keeping(Struct, frozen=True):
     rows: int = 0
     archive: str = ""
     blobs: str = ""
+    runs: int = 0
 
 
 FOR_EVER = Keeping()

@@ -7,19 +7,26 @@ nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
 from limpet.agent.limits import Limits
 from limpet.assistant.services import Services
 from limpet.llm.purposes import Purpose, purpose_of
+from limpet.session.log import Log
 from limpet.store import inbox, outbox, turns
 from limpet.store.sessions import SessionRow
 from limpet.store.sql import Connection
+from limpet.tools.deferred import unwrapped
+from limpet.tools.respond import RESPOND
 from limpet.tools.rules import ALWAYS
+from limpet.types.content import ToolCall
+from limpet.types.entry import AssistantEntry, ToolResultEntry
 from limpet.types.envelope import InboxRow, Mandate
 from limpet.types.ports import Verdict
 
@@ -30,9 +37,21 @@ SHORT = 300
 """Characters beside HEARTBEAT_OK that count as nothing to say."""
 OWN = ("cron",)
 """Tools that no run of a job has."""
-_MARKS = "*_`~.! \t\n"
-_NO_NOTICE = re.compile(r'"notify"\s*:\s*false')
-_EDGE = re.compile(r"^[*_`~\s]*HEARTBEAT_OK[*_`~.!\s]*|[*_`~\s]*HEARTBEAT_OK[*_`~.!\s]*$")
+_FENCED = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
+_AROUND = re.compile(r"<[^<>]{1,20}>|^[^\w\[]+|[^\w\]]+$")
+"""What a word may be set in: tags, marks, emoji."""
+_EDGE = re.compile(r"^[\W_]*HEARTBEAT_OK(?![^\W_])[^\w\s]*|(?<![^\W_])HEARTBEAT_OK[\W_]*$", re.IGNORECASE)
+_BEAT = "cron:heartbeat-"
+
+
+class Response(Struct, frozen=True):
+    """What a heartbeat has found, as its tool takes it or a model without tools writes it."""
+
+    notify: bool
+    text: str = ""
+
+
+_response = msgspec.json.Decoder(Response)
 
 
 def mandate_of(rows: Sequence[InboxRow]) -> Mandate | None:
@@ -67,6 +86,8 @@ def limits(services: Services, mandate: Mandate | None) -> Limits:
 
 def judged(tool: str, verdict: Verdict, mandate: Mandate) -> Verdict:
     """What becomes of the verdict on a call in a run of a job: only less, but for what was granted when it was made."""
+    if tool == RESPOND:
+        return verdict
     if tool in OWN:
         return Verdict("deny", "a run of a job or hook makes no jobs", rule="job", place=verdict.place)
     if mandate.tools and not any(fnmatchcase(tool, one) for one in mandate.tools):
@@ -77,11 +98,43 @@ def judged(tool: str, verdict: Verdict, mandate: Mandate) -> Verdict:
     return verdict
 
 
+def reserved(key: str, tool: str) -> str:
+    """Why the conversation under `key` must not use a tool that only heartbeats have; empty when it may."""
+    return "only a heartbeat is answered with it" if tool == RESPOND and not key.startswith(_BEAT) else ""
+
+
+def responded(log: Log, turn: str) -> str | None:
+    """What the first response of a heartbeat in `turn` wants told, empty = nothing; None while there is none."""
+    calls: dict[tuple[str, int], ToolCall] = {}
+    given = {place for place, name in _results(log, turn) if name == RESPOND}
+    for entry in log.entries:
+        if entry.turn == turn and isinstance(entry.payload, AssistantEntry):
+            calls |= {(entry.id, index): call for index, call in enumerate(entry.payload.message.calls)}
+    for place, call in calls.items():
+        if place in given and (found := _read(unwrapped(call).arguments)) is not None:
+            return found.text if found.notify else ""
+    return None
+
+
+def _results(log: Log, turn: str) -> Iterator[tuple[tuple[str, int], str]]:
+    for entry in log.entries:
+        payload = entry.payload
+        if entry.turn == turn and isinstance(payload, ToolResultEntry) and not payload.result.is_error:
+            yield (payload.assistant, payload.index), payload.name
+
+
+def _read(text: str) -> Response | None:
+    try:
+        return _response.decode(text)
+    except msgspec.MsgspecError:
+        return None
+
+
 def alert_key(services: Services, text: str, mandate: Mandate) -> str:
-    """The idempotency key of an alert of the heartbeat, so that the same words are told once in 24 hours; empty when
-    they were told already."""
+    """The idempotency key of an alert of the heartbeat, so that the same words are told once in 24 hours, however they
+    are set; empty when they were told already."""
     now = services.clock.now()
-    digest = sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:24]
+    digest = sha256(_bare(text).encode("utf-8", "replace")).hexdigest()[:24]
     day = now // DAY
     before, key = (f"alert:{mandate.job}:{digest}:{number}" for number in (day - 1, day))
     for one in (before, key):
@@ -91,18 +144,29 @@ def alert_key(services: Services, text: str, mandate: Mandate) -> str:
     return key
 
 
-def reply_key(services: Services, text: str, mandate: Mandate) -> str | None:
-    """The idempotency key with which the answer of a job is delivered, empty = any; None: it is not."""
-    if is_silent(text, mandate):
-        return None
-    return (alert_key(services, text, mandate) or None) if mandate.purpose == "heartbeat" else ""
+def _bare(text: str) -> str:
+    """The words and numbers of a text, without case and marks."""
+    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold().replace("_", " ")))
 
 
-def is_silent(text: str, mandate: Mandate) -> bool:
-    """Whether an answer says that there is nothing to say."""
-    if text.strip(_MARKS).upper() in (one.strip(_MARKS) for one in SILENT):
-        return True
-    if _NO_NOTICE.search(text) and text.strip(_MARKS + "json").startswith("{"):
-        return True
-    rest, found = _EDGE.subn("", text.strip())
-    return mandate.purpose == "heartbeat" and found > 0 and len(rest) <= SHORT
+def to_be_told(services: Services, text: str, mandate: Mandate) -> tuple[str, str]:
+    """What of an answer is delivered, and the idempotency key for it (empty: any); nothing where a job has nothing to
+    say, or its heartbeat has told it within a day."""
+    told = spoken(text, mandate)
+    if not told or mandate.purpose != "heartbeat":
+        return told, ""
+    key = alert_key(services, told, mandate)
+    return (told, key) if key else ("", "")
+
+
+def spoken(text: str, mandate: Mandate) -> str:
+    """What of an answer is to be told; empty when it says that there is nothing to say."""
+    fenced = _FENCED.fullmatch(text)
+    if (found := _read(fenced[1] if fenced else text)) is not None:
+        return (spoken(found.text, mandate) if found.text else text) if found.notify else ""
+    if _AROUND.sub("", _AROUND.sub("", text).strip("_")).upper() in SILENT:
+        return ""
+    rest, edges = _EDGE.subn("", text.strip())
+    if mandate.purpose != "heartbeat" or not edges:
+        return text
+    return rest.strip() if len(rest) > SHORT else ""

@@ -124,7 +124,7 @@ async def _typed(history: str, result: Callable[[], Awaitable[None]]) -> AsyncGe
     again, half = False, ""
     while True:
         interrupted: list[str] = []
-        watch = asyncio.create_task(_interrupt(session, result, interrupted))
+        watch = asyncio.create_task(_interrupt(result, interrupted))
         try:
             try:
                 line = await session.prompt_async(default=half, handle_sigint=False)  # its handler takes ours away
@@ -142,13 +142,15 @@ async def _typed(history: str, result: Callable[[], Awaitable[None]]) -> AsyncGe
             return
 
 
-async def _interrupt(session: PromptSession[str], result: Callable[[], Awaitable[None]], typed: list[str]) -> None:
+async def _interrupt(result: Callable[[], Awaitable[None]], typed: list[str]) -> None:
     """End a prompt for the result of a helper; `typed` is what stood there."""
+    from prompt_toolkit.application import get_app_or_none  # loaded with the prompt
+
     await result()
-    while not session.app.is_running:
+    while (app := get_app_or_none()) is None or not app.is_running:  # on a dumb terminal not that of the session
         await asyncio.sleep(0.05)
-    typed.append(session.default_buffer.text)
-    session.app.exit(result="")
+    typed.append(app.current_buffer.text)
+    app.exit(result="")
 
 
 async def _piped() -> AsyncGenerator[str, None]:

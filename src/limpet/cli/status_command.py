@@ -24,13 +24,15 @@ STALE = 30_000
 
 
 class Report(Struct, frozen=True):
-    """What `--json` prints. `gateway` is None when none runs; money in micro-dollars; `helpers` are those at work."""
+    """What `--json` prints. `gateway` is None when none runs; money in micro-dollars; `helpers` are those at work;
+    `beats` is how many heartbeats of today have asked a model, and what they cost."""
 
     gateway: Snapshot | None
     is_hung: bool
     outlook: Outlook
     spent_today: int
     helpers: tuple[str, ...] = ()
+    beats: tuple[int, int] = (0, 0)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,10 +50,12 @@ def status(invocation: Invocation, *, as_json: bool) -> int:
     zone = invocation.settings().settings.user.timezone
     with reading(invocation) as connection:
         found = outlook.look(connection) if connection else Outlook()
-        spent = spending.total(connection, since=day_start(now, zone)) if connection else 0
+        today = day_start(now, zone)
+        spent = spending.total(connection, since=today) if connection else 0
+        beats = spending.by_beats(connection, since=today) if connection else (0, 0)
         helpers = tree(connection, subagents.all_open(connection), now=now) if connection else []
     hung = snapshot is not None and now - snapshot.at > STALE
-    report = Report(snapshot, hung, found, spent, tuple(helpers))
+    report = Report(snapshot, hung, found, spent, tuple(helpers), beats)
     if as_json:
         hand_over(msgspec.json.encode(report).decode() + "\n")
     else:
@@ -84,12 +88,14 @@ def _lines(report: Report, now: int) -> list[tuple[str, str]]:
     early = f", the oldest from {ago(found.inbox_oldest, now)}" if found.inbox else ""
     late = f", the oldest from {ago(found.outbox_oldest, now)}" if found.outbox else ""
     dead = f"; {found.dead} did not arrive in the last week (`limpet outbox list`)" if found.dead else ""
+    asked, cost = report.beats
+    beats = f"; {asked} heartbeats asked a model, ${cost / 1e6:.4f}" if asked else ""
     rows += [
         ("inbox", f"{found.inbox} waiting{early}"),
         ("outbox", f"{found.outbox} waiting{late}{dead}"),
         ("turns", f"{found.running} running, {found.waiting} waiting for your word"),
         *((f"helper{'s' if len(report.helpers) > 1 else ''}", "\n".join(report.helpers)) for _ in report.helpers[:1]),
-        ("spent today", f"${report.spent_today / 1e6:.4f}"),
+        ("spent today", f"${report.spent_today / 1e6:.4f}{beats}"),
     ]
     return rows
 

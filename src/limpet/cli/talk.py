@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from limpet import errors
-from limpet.assistant.conversation import LOOK_AGAIN, Conversation
-from limpet.assistant.helping import Helping
+from limpet.assistant.conversation import Conversation
+from limpet.assistant.helping import PATIENCE, Helping
 from limpet.assistant.services import Services
 from limpet.assistant.tidying import tidy
 from limpet.cli.deliver import deliver
@@ -85,7 +85,7 @@ class Talk:
     async def result(self) -> None:
         """Wait for the result of a helper, for as long as it takes."""
         while not self.helping.results:
-            await self.services.nudges.wait(LOOK_AGAIN)
+            await self.services.nudges.wait(PATIENCE)
 
     async def finish(self) -> int:
         """See all helpers to their end, and what comes of it; gives the exit code."""

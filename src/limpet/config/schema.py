@@ -305,9 +305,11 @@ class ServerSettings(Struct, frozen=True):
 
 
 class ScheduleSettings(Struct, frozen=True):
-    """`parallel` is how many runs of jobs there may be at once."""
+    """`parallel` is how many runs of jobs there may be at once. `keep_days` is how long the sessions of runs stay
+    before they go into the archive, 0 = for ever."""
 
     parallel: Count = 4
+    keep_days: Days = 30
 
 
 class HeartbeatSettings(Struct, frozen=True):

@@ -23,6 +23,8 @@ from limpet.types.job import Conduct, Delivery, Job, JobAct, JobChange, JobRow, 
 LONGEST = 8_000
 """Characters of what a job is to do."""
 LONGEST_NAME = 60
+HEARTBEAT = "heartbeat"
+"""The name that is kept for Limpet's own job."""
 SHOWN = 3
 """Next runs that are shown when a job is made."""
 Where = Literal["isolated", "main", "here"]
@@ -68,6 +70,11 @@ class Maker(Struct, frozen=True):
     trust: Trust = "owner"
     address: Address | None = None
 
+    @property
+    def name(self) -> str:
+        """For the audit."""
+        return f"{self.channel}:{self.sender}".rstrip(":")
+
 
 class Wish(Struct, frozen=True):
     """What a job is to be. `says`: the text is delivered word for word, and no model is asked.
@@ -104,7 +111,7 @@ def make(connection: Connection, wish: Wish, maker: Maker, *, now: int, id: str 
         name=name,
         channel=maker.channel,
         sender=maker.sender,
-        model=wish.model,
+        model=wish.model if maker.trust == "owner" else "",
         tools=wish.tools,
         grants=wish.grants if maker.trust == "owner" else (),
         dollars=wish.dollars,
@@ -124,7 +131,7 @@ def make(connection: Connection, wish: Wish, maker: Maker, *, now: int, id: str 
         trust=maker.trust,
         conduct=wish.conduct,
     )
-    return JobChange("put", job, now, made, slots.after(schedule, now))
+    return JobChange("put", job, now, made, slots.after(schedule, now), by=maker.name)
 
 
 def _key(wish: Wish, maker: Maker, job: str) -> str:
@@ -157,21 +164,28 @@ def _name(connection: Connection, wanted: str, text: str, *, agent: str) -> str:
         name = " ".join(wanted.split())
         if len(name) > LONGEST_NAME:
             raise InputError(f"A name has at most {LONGEST_NAME} characters.")
+        if name.casefold() == HEARTBEAT:
+            raise InputError(f"The name {name!r} is kept for Limpet's own heartbeat.", hint="Choose another one.")
         if jobs.named(connection, name, agent=agent):
             raise InputError(f"There is a job {name!r} already.")
         return name
     words = re.findall(r"[^\W_]+", text.lower())
-    short = "-".join(words[:4])[:30] or "job"
-    number = 1
-    name = short
-    while jobs.named(connection, name, agent=agent):
+    return free_name(connection, "-".join(words[:4])[:30] or "job", agent=agent)
+
+
+def free_name(connection: Connection, wanted: str, *, agent: str) -> str:
+    """`wanted`, or with the first number that makes it one that no job has."""
+    number, name = 1, wanted
+    while name == HEARTBEAT or jobs.named(connection, name, agent=agent):
         number += 1
-        name = f"{short}-{number}"
+        name = f"{wanted}-{number}"
     return name
 
 
 def edited(row: JobRow, wish: Wish, timing: Timing | None, *, zone: str, now: int) -> JobChange:
     """The change that makes of a job what `wish` says; without `timing` its slots stay as they are."""
+    if row.job.mandate.purpose == "heartbeat":
+        raise InputError("The heartbeat is as the settings say.", hint="`limpet config set heartbeat.minutes 60`.")
     schedule = timing.schedule(zone=timing.zone or row.job.schedule.zone or zone, now=now) if timing else None
     job = row.job
     delivery = wish.delivery or ("chat" if wish.address is not None else job.delivery)
@@ -196,6 +210,8 @@ def edited(row: JobRow, wish: Wish, timing: Timing | None, *, zone: str, now: in
 
 def change(row: JobRow, act: JobAct, *, now: int) -> JobChange:
     """The change that does `act` to a job."""
+    if act == "remove" and row.job.mandate.purpose == "heartbeat":
+        raise InputError("The heartbeat cannot be removed.", hint="Pause it, or set heartbeat.minutes to 0.")
     if act != "resume":
         return JobChange(act, row.job.id, now)
     due = slots.after(row.job.schedule, now)

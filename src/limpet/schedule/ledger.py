@@ -8,16 +8,17 @@ claimed together with the inbox row that begins it (`claim`), and what became of
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct, structs
 
 from limpet.schedule import slots
 from limpet.schedule.zones import shown
-from limpet.store import inbox, jobs, occurrences, outbox, peers, sessions, turns
+from limpet.store import inbox, jobs, occurrences, outbox, peers, sessions, turns, wakes
 from limpet.store.occurrences import Trace
 from limpet.store.sql import Connection
-from limpet.types.envelope import Address, Inbound, Part
+from limpet.types.envelope import Address, Inbound, Part, Trust, lowest
 from limpet.types.job import Job, JobRow, Occurrence, OccurrenceState
 
 ON_TIME = 60_000
@@ -30,6 +31,46 @@ MOST_FAILURES = 5
 LOOK_AGAIN = 60_000
 NOWHERE = "there is no chat of the owner to deliver it to"
 TIMEOUT = "timeout"
+
+
+class Said(Struct, frozen=True):
+    """What a job says now, empty = as it was made, and how far that is trusted; or why it does not run (`refusal`)."""
+
+    text: str = ""
+    trust: Trust = "owner"
+    refusal: str = ""
+
+
+class Special(Protocol):
+    """What Limpet's own jobs do otherwise than others; provided by `heartbeat`."""
+
+    def stir(self, connection: Connection, *, now: int) -> list[Occurrence]:
+        """The runs besides all schedules that what has happened asks for."""
+        ...
+
+    def refusal(self, connection: Connection, row: JobRow) -> str:
+        """Why nothing of a job is to run at its slot; empty: it may."""
+        ...
+
+    def said(self, connection: Connection, job: Job, *, now: int) -> Said:
+        """What a job says now. Called in the transaction that begins its run: what it takes is taken with it."""
+        ...
+
+
+class Ordinary:
+    """Implements `Special` where all jobs are like any other."""
+
+    def stir(self, connection: Connection, *, now: int) -> list[Occurrence]:
+        return []
+
+    def refusal(self, connection: Connection, row: JobRow) -> str:
+        return ""
+
+    def said(self, connection: Connection, job: Job, *, now: int) -> Said:
+        return Said()
+
+
+ORDINARY = Ordinary()
 
 
 class Due(Struct, frozen=True):
@@ -97,15 +138,10 @@ def _stagger(job: Job) -> int:
     return zlib.crc32(job.id.encode()) % job.conduct.stagger if job.conduct.stagger else 0
 
 
-def as_made(job: Job) -> str:
-    return ""
-
-
-def claim(connection: Connection, one: Occurrence, *, now: int, text: Callable[[Job], str] = as_made) -> str:
+def claim(connection: Connection, one: Occurrence, *, now: int, special: Special = ORDINARY) -> str:
     """Begin the next attempt of a waiting occurrence: its event is in the inbox with the same commit.
 
-    `text` gives what a job says now, empty = as it was made. Gives the session key under which there is something to do
-    now; empty when there is nothing.
+    Gives the session key under which there is something to do now; empty when there is nothing.
     """
     known = occurrences.find(connection, one.job, one.due)
     if known is None or known.state != "waiting":
@@ -126,9 +162,13 @@ def claim(connection: Connection, one: Occurrence, *, now: int, text: Callable[[
     if job.says:
         _say(connection, job, one, where=where, now=now)
         return ""
+    said = special.said(connection, job, now=now)
+    if said.refusal:
+        occurrences.end(connection, one, state="skipped", reason=said.refusal, now=now)
+        return ""
     if job.key.startswith("cron:"):
         sessions.open_live(connection, job.key, agent=job.agent, now=now)
-    made, _ = inbox.receive(connection, job.key, _inbound(job, one, where=where, text=text(job), now=now), now=now)
+    made, _ = inbox.receive(connection, job.key, _inbound(job, one, where=where, said=said, now=now), now=now)
     occurrences.claimed(connection, one, inbox=made.id, until=now + job.conduct.timeout, now=now)
     return job.key
 
@@ -138,16 +178,16 @@ def event_of(one: Occurrence) -> str:
     return f"cron:{one.job}:{one.due}:{one.attempt + 1}"
 
 
-def _inbound(job: Job, one: Occurrence, *, where: Address | None, text: str, now: int) -> Inbound:
+def _inbound(job: Job, one: Occurrence, *, where: Address | None, said: Said, now: int) -> Inbound:
     late = now - one.due
     note = f" It is late: it was due at {shown(one.due, job.schedule.zone)} ({ago(late)})." if late > ON_TIME else ""
     head = f"[The job {job.name} is due.{note}]"
     return Inbound(
         address=where or Address(channel="cron", chat=job.id),
         event=event_of(one),
-        text=f"{head}\n{text or job.text}",
+        text=f"{head}\n{said.text or job.text}",
         sender=f"the job {job.name}",
-        trust=job.trust,
+        trust=lowest((job.trust, said.trust)),
         mandate=structs.replace(job.mandate, deliver=where is not None and job.mandate.deliver),
     )
 
@@ -255,6 +295,8 @@ def _fail(
     occurrences.end(connection, one, state=state, reason=reason, now=now, turn=turn)
     if job is None:
         return
+    if state == "failed" and job.mandate.purpose == "heartbeat" and (event := inbox.find(connection, one.inbox)):
+        wakes.give_back(connection, agent=job.agent, taken=event.received)
     told = f"{'failed' if state == 'failed' else 'was interrupted'}: {reason}"
     if one.manual or jobs.count_failure(connection, job.id) < MOST_FAILURES or job.schedule.kind == "at":
         _tell(connection, job, one, what=told, now=now)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from limpet.schedule import ledger
+from limpet.schedule.ledger import ORDINARY, Special
 from limpet.store import jobs, occurrences
 from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.sql import Connection
-from limpet.types.job import Job, JobRow
+from limpet.types.job import JobRow
 from limpet.types.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -23,12 +24,6 @@ AT_ONCE = 200
 LONGEST_SLEEP = 300.0
 """Seconds: the clock of the machine may be set meanwhile."""
 AFTER_FAILURE = 5.0
-Gate = Callable[[JobRow], str]
-"""Why nothing of a job is to run now, though it is due; empty: it may."""
-
-
-def _open(row: JobRow) -> str:
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class Scheduler:
     """Enters, begins and settles what is due.
 
     `places` gives how many runs there may be at once, `poke` is told the session keys under which there is something to
-    do, `gate` may keep a job that is due from running, and `text` gives what one says now.
+    do, `special` is what Limpet's own jobs do otherwise, `rest` are the seconds after something unexpected.
     """
 
     store: Store
@@ -44,8 +39,8 @@ class Scheduler:
     clock: Clock
     places: Callable[[], int]
     poke: Callable[[str], None]
-    gate: Gate = _open
-    text: Callable[[Job], str] = ledger.as_made
+    special: Special = ORDINARY
+    rest: float = AFTER_FAILURE
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -59,7 +54,7 @@ class Scheduler:
                 pause = LONGEST_SLEEP if wake is None else min(LONGEST_SLEEP, (wake - self.clock.now()) / 1000)
             except Exception:  # a full disk, a fault of ours: without this task nothing would be on time any more
                 log.exception("the schedule")
-                await asyncio.sleep(AFTER_FAILURE)
+                await asyncio.sleep(self.rest)
                 continue
             if pause > 0:
                 await self.nudges.wait(pause)
@@ -92,8 +87,10 @@ class Scheduler:
             found = ledger.judge(row, now)
             if found.missed:
                 log.warning("job %s: missed %d, run %d", row.job.name, len(found.missed), len(found.run))
-            refusal = self.gate(row) if found.run else ""
+            refusal = self.store.read(partial(self.special.refusal, row=row)) if found.run else ""
             await self.store.write(partial(ledger.enter, found=found, now=now, refusal=refusal))
+        for one in self.store.read(partial(self.special.stir, now=now)):
+            await self.store.write(partial(occurrences.put, one=one))
 
     async def _begin(self) -> None:
         """Begin what waits, while there are places."""
@@ -104,7 +101,7 @@ class Scheduler:
             if not waiting:
                 return
             for one in waiting:
-                if key := await self.store.write(partial(ledger.claim, one=one, now=now, text=self.text)):
+                if key := await self.store.write(partial(ledger.claim, one=one, now=now, special=self.special)):
                     self.poke(key)
             free = self.places() - self.store.read(occurrences.count_running)
 

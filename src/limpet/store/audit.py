@@ -21,6 +21,7 @@ Act = Literal[
     "approval.revoked",
     "config.changed",
     "content.removed",
+    "job.changed",
     "mcp.changed",
     "memory.forgotten",
     "peer.approved",

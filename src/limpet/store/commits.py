@@ -144,7 +144,7 @@ def _take(connection: Connection, writer: TurnWriter, rows: Sequence[InboxRow], 
     """
     made: list[Entry] = []
     told = (
-        processes.tell(connection, writer.key),
+        processes.tell(connection, writer.key, now=now),
         subagents.tell(connection, writer.key),
         outbox.tell(connection, writer.lease.session),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct, convert
 
+from limpet.store import audit
 from limpet.store.sql import Connection, Value
 from limpet.types.job import Job, JobChange, JobRow, JobState
 
@@ -24,7 +25,33 @@ class _Stored(Struct, array_like=True):
 
 
 def apply(connection: Connection, change: JobChange) -> bool:
-    """Do what a change says; False when there is no such job (any more), or another one has the name."""
+    """Do what a change says; False when there is no such job (any more), or another one has the name.
+
+    The audit hears of it, unless it is only a run, or Limpet's own heartbeat.
+    """
+    before = find(connection, change.id)
+    done = _apply(connection, change)
+    job = change.job or (before.job if before is not None else None)
+    if done and job is not None and change.act != "run" and job.mandate.purpose != "heartbeat":
+        act = change.act if change.act != "put" else "edit" if before is not None else "add"
+        audit.append(connection, "job.changed", change.id, detail=_told(act, job, change), now=change.at)
+    return done
+
+
+def _told(act: str, job: Job, change: JobChange) -> str:
+    """What is changed, by whom, and what it may do unasked: no word of what it is to do."""
+    address = job.address
+    parts = {
+        "by": change.by or "cli",
+        "grants": ",".join(job.mandate.grants),
+        "tools": ",".join(job.mandate.tools),
+        "to": f"{address.channel}:{address.chat}" if address is not None else job.delivery,
+    }
+    shown = parts if change.job is not None else {"by": parts["by"]}
+    return " ".join([act, *(f"{name}={value}" for name, value in shown.items() if value)])
+
+
+def _apply(connection: Connection, change: JobChange) -> bool:
     match change.act:
         case "put":
             return change.job is not None and _put(connection, change.job, due=change.due, now=change.at)
@@ -62,6 +89,11 @@ def _put(connection: Connection, job: Job, *, due: int | None, now: int) -> bool
         (job.id, job.agent, job.name, now, due, _encoder.encode(job)),
     )
     return True
+
+
+def rewrite(connection: Connection, job: Job) -> None:
+    """Store what a job has become, with its state and its place in time as they are."""
+    connection.execute("UPDATE jobs SET name = ?, payload = ? WHERE id = ?", (job.name, _encoder.encode(job), job.id))
 
 
 def _skip_waiting(connection: Connection, change: JobChange, reason: str) -> None:

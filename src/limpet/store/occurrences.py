@@ -12,7 +12,8 @@ from limpet.types.job import Occurrence, OccurrenceState
 _COLUMNS = (
     "job, due, occurrences.state, upto, count, attempt, next, inbox, turn, begun, occurrences.ended, reason, manual"
 )
-_COST = "(SELECT cost FROM turns WHERE turns.id = occurrences.turn)"
+_COST = "(SELECT SUM(cost) FROM usage WHERE usage.turn = occurrences.turn AND usage.turn != '')"
+"""What was spent is known for longer than the turn is kept."""
 
 
 class _Stored(Struct, array_like=True):
@@ -150,6 +151,12 @@ def open_of(connection: Connection, job: str) -> list[Occurrence]:
         (job,),
     )
     return [_row(row) for row in rows]
+
+
+def last_begun(connection: Connection, job: str) -> int:
+    """When the newest run of a job began (UTC ms); 0 when none did."""
+    row = connection.execute("SELECT max(begun) FROM occurrences WHERE job = ?", (job,)).fetchone()
+    return convert(row, tuple[int | None])[0] or 0
 
 
 def newest_slot(connection: Connection, job: str) -> int:

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from msgspec import Struct, convert
 
+from limpet.store import entries, wakes
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
+from limpet.types.envelope import Trust
 from limpet.types.ports import Clock
 
+SOURCE = "a command in the background"
+"""Where wakes come from that tell of the end of one."""
+BEATS = "a command of the heartbeat"
+"""The same where it was started by one: left to the next beat on the grid, for beats must not beget beats."""
+_BEAT = "cron:heartbeat-"
 TOLD_AT_ONCE = 10
 """Ends that one note tells of; the others come with the next one."""
 
@@ -82,14 +89,17 @@ class StoredProcesses:
 
         return await self._store.write(work)
 
-    async def end(self, row: str, *, outcome: str, tail: str) -> None:
-        """It has ended: its conversation is told with the next message, unless it knows by then."""
+    async def end(self, row: str, *, outcome: str, tail: str, wanted: bool = False) -> None:
+        """It has ended: its conversation is told with the next message, unless it knows by then; and unless somebody
+        `wanted` it to end, the heartbeat is."""
         now = self._clock.now()
 
         def work(connection: Connection) -> None:
             connection.execute(
                 "UPDATE processes SET ended = ?, outcome = ?, tail = ? WHERE id = ?", (now, outcome, tail, row)
             )
+            if not wanted:
+                _wake(connection, row, now=now)
 
         await self._store.write(work)
 
@@ -99,9 +109,8 @@ class StoredProcesses:
 
     async def told(self, row: str) -> None:
         """Its end was told in the result of a call."""
-        await self._store.write(
-            lambda connection: connection.execute("UPDATE processes SET told = 1 WHERE id = ?", (row,))
-        )
+        now = self._clock.now()
+        await self._store.write(lambda connection: _told(connection, row, now=now))
 
     def find(self, key: str, number: int) -> ProcessRow | None:
         """The newest record of that number in a conversation."""
@@ -129,7 +138,7 @@ class StoredProcesses:
         return [row for row in rows if dead[row.owner]]
 
 
-def tell(connection: Connection, key: str) -> str:
+def tell(connection: Connection, key: str, *, now: int) -> str:
     """What a conversation has not heard yet of commands that have ended; from now on it has. Empty for nothing."""
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM processes WHERE key = ? AND number > 0 AND ended AND NOT told ORDER BY ended LIMIT ?",
@@ -137,8 +146,35 @@ def tell(connection: Connection, key: str) -> str:
     ).fetchall()
     found = [_row(one) for one in rows]
     for row in found:
-        connection.execute("UPDATE processes SET told = 1 WHERE id = ?", (row.id,))
+        _told(connection, row.id, now=now)
     return "\n".join(map(_said, found))
+
+
+def _told(connection: Connection, row: str, *, now: int) -> None:
+    connection.execute("UPDATE processes SET told = 1 WHERE id = ?", (row,))
+    wakes.withdraw(connection, _event(row), now=now)
+
+
+def _event(row: str) -> str:
+    return f"process:{row}"
+
+
+def _wake(connection: Connection, row: str, *, now: int) -> None:
+    """The heartbeat of its agent is to look at the end of a command in the background, unless its conversation hears of
+    it first."""
+    found = connection.execute(
+        "SELECT processes.key, processes.number, command, outcome, processes.session, sessions.agent FROM processes"
+        " JOIN sessions ON sessions.id = processes.session WHERE processes.id = ? AND processes.number > 0",
+        (row,),
+    ).fetchone()
+    if found is None:
+        return
+    key, number, command, outcome, session, agent = convert(found, tuple[str, int, str, str, str, str])
+    tainted = "external" in entries.trusts(connection, session)
+    text = f"p{number} ({command}) of the conversation {key} {outcome}"
+    trust: Trust = "external" if tainted else "owner"
+    source = BEATS if key.startswith(_BEAT) else SOURCE
+    wakes.add(connection, _event(row), agent=agent, source=source, text=text, trust=trust, soon=False, now=now)
 
 
 def _said(row: ProcessRow) -> str:

@@ -118,6 +118,10 @@ def forget_traces(connection: Connection, session: str) -> None:
 
 def forget_commands(connection: Connection, session: str) -> None:
     """Of commands in the background what they were and said goes; that they run, and how they ended, stays."""
+    connection.execute(
+        "UPDATE wakes SET text = ? WHERE event IN (SELECT 'process:' || id FROM processes WHERE session = ?)",
+        (GONE, session),
+    )
     connection.execute("UPDATE processes SET command = '', tail = '' WHERE session = ?", (session,))
 
 
@@ -197,4 +201,6 @@ def drop_old_rows(connection: Connection, *, before: int) -> int:
         (before,),
     )
     count += connection.changes() + wakes.clear(connection, before=before)
+    connection.execute("DELETE FROM wakes WHERE at < ?", (before,))  # where no heartbeat beats, nobody takes them
+    count += connection.changes()
     return count + occurrences.forget(connection, before=before)

@@ -88,6 +88,18 @@ def ended_before(connection: Connection, moment: int) -> list[SessionRow]:
     return [convert(row, SessionRow) for row in rows]
 
 
+def runs_before(connection: Connection, moment: int) -> list[SessionRow]:
+    """The sessions of runs of jobs that were over before a moment (UTC ms), the oldest first: those that have ended,
+    and the last ones of jobs that have no further runs."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE key LIKE 'cron:%' AND updated < ?1 AND closing = 0 AND (ended < ?1"
+        " OR (ended IS NULL AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = substr(sessions.key, 6)"
+        " AND jobs.state != 'over'))) ORDER BY updated",
+        (moment,),
+    )
+    return [convert(row, SessionRow) for row in rows]
+
+
 def open_live(connection: Connection, key: str, *, agent: str, now: int, parent: str = "") -> SessionRow:
     """The live session under `key`, begun now if there is none."""
     row = live(connection, key)

@@ -64,6 +64,16 @@ def total(connection: Connection, *, since: int) -> int:
     return convert(row, tuple[int])[0]
 
 
+def by_beats(connection: Connection, *, since: int) -> tuple[int, int]:
+    """How many heartbeats have asked a model since `since` (UTC ms), and what they cost in micro-dollars."""
+    row = connection.execute(
+        "SELECT COUNT(DISTINCT usage.turn), ifnull(SUM(cost), 0) FROM usage"
+        " JOIN sessions ON sessions.id = usage.session WHERE usage.at >= ? AND sessions.key LIKE 'cron:heartbeat-%'",
+        (since,),
+    ).fetchone()
+    return convert(row, tuple[int, int])
+
+
 def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) -> list[Spent]:
     """Everything used since `since` (UTC ms), a row per `group`. `offset`: seconds that local time is ahead of UTC."""
     rows = connection.execute(

@@ -45,12 +45,19 @@ def is_known(connection: Connection, event: str) -> bool:
     return connection.execute("SELECT 1 FROM wakes WHERE event = ?", (event,)).fetchone() is not None
 
 
-def waiting(connection: Connection, *, agent: str = "") -> list[Wake]:
-    """What nobody has looked at yet (for an agent), oldest first."""
+def agents(connection: Connection) -> list[str]:
+    """The agents for which something waits."""
+    rows = connection.execute("SELECT DISTINCT agent FROM wakes INDEXED BY wakes_waiting WHERE taken = 0")
+    return [agent for (agent,) in convert(rows.fetchall(), list[tuple[str]])]
+
+
+def waiting(connection: Connection, *, agent: str = "", fading: str = "", since: int = 0) -> list[Wake]:
+    """What nobody has looked at yet (for an agent), oldest first; from the source `fading` only what came after `since`
+    (UTC ms)."""
     rows = connection.execute(
         "SELECT id, agent, at, source, text, trust, soon FROM wakes INDEXED BY wakes_waiting"
-        " WHERE taken = 0 AND agent = coalesce(nullif(?, ''), agent) ORDER BY id LIMIT ?",
-        (agent, MOST),
+        " WHERE taken = 0 AND agent = coalesce(nullif(?, ''), agent) AND (source != ? OR at > ?) ORDER BY id LIMIT ?",
+        (agent, fading, since, MOST),
     )
     return convert(rows.fetchall(), list[Wake], strict=False)
 
@@ -62,6 +69,16 @@ def take(connection: Connection, ids: Iterable[int], *, now: int) -> int:
         connection.execute("UPDATE wakes SET taken = ? WHERE id = ? AND taken = 0", (now, one))
         taken += connection.changes()
     return taken
+
+
+def give_back(connection: Connection, *, agent: str, taken: int) -> None:
+    """The beat that took some at that moment has failed: the next one on the grid is to look at them."""
+    connection.execute("UPDATE wakes SET taken = 0, soon = 0 WHERE agent = ? AND taken = ?", (agent, taken))
+
+
+def withdraw(connection: Connection, event: str, *, now: int) -> None:
+    """Who is to know of it does by now."""
+    connection.execute("UPDATE wakes SET taken = ? WHERE event = ? AND taken = 0", (now, event))
 
 
 def clear(connection: Connection, *, before: int) -> int:

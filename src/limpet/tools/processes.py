@@ -297,7 +297,7 @@ class Processes:
             if self._records:
                 # What strangers may have written is not told unasked, as words of ours.
                 tail = "" if process.job.networked else process.tail()
-                await self._records.end(process.row, outcome=how, tail=tail)
+                await self._records.end(process.row, outcome=how, tail=tail, wanted=bool(process.ending))
         except LimpetError:
             log.exception("The end of %s could not be recorded", process.name)
         finally:

@@ -8,7 +8,7 @@ from typing import get_args
 
 from limpet.config.schema import PolicySettings, ProfileName
 
-_MINIMAL = ("ask", "goal", "plan")
+_MINIMAL = ("ask", "goal", "plan", "respond")
 _MESSAGING = (*_MINIMAL, "message", "session_*", "memory_*", "mcp_*", "tool_search", "call_tool")
 _CODING = (
     *_MINIMAL,

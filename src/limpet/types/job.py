@@ -108,7 +108,8 @@ class Occurrence(Struct, frozen=True):
 
 class JobWish(Struct, frozen=True):
     """A job as it is asked for in a conversation: `when` is a moment, `every …` or five fields of cron, `says` that
-    `text` is delivered as it is. `to` names another chat; empty: here."""
+    `text` is delivered as it is. `to` names another chat; empty: here. `main`: in the main session. `grants` and
+    `model` are only the owner's to give."""
 
     text: str
     says: bool = False
@@ -116,6 +117,9 @@ class JobWish(Struct, frozen=True):
     zone: str = ""
     name: str = ""
     to: str = ""
+    main: bool = False
+    model: str = ""
+    grants: tuple[str, ...] = ()
 
 
 JobAct = Literal["remove", "pause", "resume", "run"]
@@ -123,13 +127,14 @@ JobAct = Literal["remove", "pause", "resume", "run"]
 
 class JobChange(Struct, frozen=True):
     """A change of the jobs, for one commit: `job` is stored as given, with its next slot `due`; or the job called `id`
-    is `remove`d, `pause`d, `resume`d from `at` on, or `run` once at `at`."""
+    is `remove`d, `pause`d, `resume`d from `at` on, or `run` once at `at`. `by` is who wants it, for the audit."""
 
     act: JobAct | Literal["put"]
     id: str
     at: int
     job: Job | None = None
     due: int | None = None
+    by: str = ""
 
 
 Outward = Post | Part | JobChange | Spawn

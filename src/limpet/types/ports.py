@@ -11,7 +11,7 @@ from msgspec import Struct
 from limpet.types.approval import Approval, Reply, Ruling, Wanted
 from limpet.types.content import ToolCall
 from limpet.types.entry import GoalEntry, Payload
-from limpet.types.envelope import Part, Person, Post, Spawn, Trust
+from limpet.types.envelope import InboxRow, Part, Person, Post, Spawn, Trust
 from limpet.types.event import Event, ModelEvent
 from limpet.types.hook import HookEvent, HookPoint, ToolWanted
 from limpet.types.job import JobAct, JobChange, JobWish, Outward
@@ -238,13 +238,14 @@ class Outbound(Protocol):
 class Schedules(Protocol):
     """Called by the tool `cron` and by `/cron`; provided by `schedule`.
 
-    `session` is the id of the conversation that asks; empty: its owner does, from wherever. All raise `InputError`, and
-    `ToolError` in a run of a job. The changes are made by whoever commits them; the text says what they are.
+    `session` is the id of the conversation whose turn asks; empty: its owner does, from wherever, or with a command,
+    which is the event `order`. All raise `InputError`, and `ToolError` in a run of a job. The changes are made by
+    whoever commits them; the text says what they are.
     """
 
-    def add(self, wish: JobWish, *, session: str) -> tuple[JobChange, str]: ...
+    def add(self, wish: JobWish, *, session: str = "", order: InboxRow | None = None) -> tuple[JobChange, str]: ...
 
-    def act(self, act: JobAct, name: str, *, session: str = "") -> tuple[JobChange, str]:
+    def act(self, act: JobAct, name: str, *, session: str = "", order: InboxRow | None = None) -> tuple[JobChange, str]:
         """`name` is the name or the id of a job."""
         ...
 

@@ -158,10 +158,13 @@ class Copies:
         return None if row is None else _point(row)
 
     def points(self, key: str, *, limit: int = 50) -> list[Point]:
-        """The points of a session key, newest first."""
+        """The points of a session key and of its helpers, newest first."""
+        below = f"{key}:subagent:"
         with self._lock:
             rows = self._open().execute(
-                f"SELECT {_COLUMNS} FROM points WHERE key = ? ORDER BY at DESC, rowid DESC LIMIT ?", (key, limit)
+                f"SELECT {_COLUMNS} FROM points WHERE key = ? OR substr(key, 1, ?) = ?"
+                " ORDER BY at DESC, rowid DESC LIMIT ?",
+                (key, len(below), below, limit),
             )
             return [_point(row) for row in rows]
 
