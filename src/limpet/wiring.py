@@ -9,7 +9,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,13 @@ from msgspec import Struct, structs
 
 from limpet.agent.execute import PathLocks
 from limpet.agent.hooks import Dispatch
-from limpet.agent.limits import Limits
 from limpet.assistant.addresses import Addresses
 from limpet.assistant.elsewhere import Elsewhere
 from limpet.assistant.library import library_of
 from limpet.assistant.memory_scope import scope_of
 from limpet.assistant.owners import with_owners
 from limpet.assistant.recalling import Recalling, Recollection
-from limpet.assistant.services import HelperRules, Keeping, MemoryRules, Resets, Rules, Services
+from limpet.assistant.services import Services
 from limpet.assistant.shelf import ModelShelf, Sources
 from limpet.assistant.subagents import Spawning, lacks, role_of
 from limpet.assistant.unattended import reserved
@@ -35,14 +34,12 @@ from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.config import schema
 from limpet.config.agents import settings_of
-from limpet.config.channels import accounts
 from limpet.config.load import Loaded as LoadedSettings
 from limpet.config.machine import start_warnings
 from limpet.config.paths import Home, find_workspace, prepare_home, prepare_workspace, private_files
 from limpet.config.secrets import SecretRedactor, known_secrets, resolve, store_fault
 from limpet.llm.configured import model_settings
 from limpet.llm.media.studio import Studio
-from limpet.memory.library import Library
 from limpet.memory.notes import WorkspaceNotes
 from limpet.net.client import Web
 from limpet.net.guard import Guard, NetworkRules
@@ -50,11 +47,10 @@ from limpet.plugins.loaded import NOTHING_LOADED, Loaded
 from limpet.prompt.runtime import day_start, local_moment, local_time
 from limpet.prompt.templates import seed_workspace
 from limpet.prompt.workspace import Beside, WorkspacePrompting
+from limpet.rules import helper_rules, limits_of, memory_rules, rules_of
 from limpet.sandbox.network import NO_NETWORK, Network
 from limpet.sandbox.run import Sandbox
 from limpet.schedule.stored import StoredSchedules
-from limpet.session import keys
-from limpet.session.resets import Reset, due
 from limpet.skills.configured import shelf_of
 from limpet.skills.runner import Runner, found_tools
 from limpet.skills.shelf import Shelf
@@ -62,12 +58,10 @@ from limpet.skills.skill import Needs
 from limpet.store import audit, peers, usage
 from limpet.store.blobs import BlobStore
 from limpet.store.budgets import Budgets
-from limpet.store.commits import Queueing
 from limpet.store.driver import Store, StoreSettings
 from limpet.store.nudge import Nudges
 from limpet.store.owner import Owner
 from limpet.store.processes import StoredProcesses
-from limpet.store.subagents import Crowd
 from limpet.store.usage import UsageMeter
 from limpet.toolbox import Toolbox, ToolExtras, command_limits
 from limpet.tools.cron import make_cron
@@ -168,7 +162,7 @@ async def open_agent(
         approvals=entrance.approvals,
         redactor=redactor,
         blobs=blobs,
-        limits=_limits(settings.agent.limits),
+        limits=limits_of(settings.agent.limits),
         purposes=settings.models.purposes,
         studio=studio,
         locks=PathLocks(),
@@ -181,8 +175,8 @@ async def open_agent(
         skills=skills,
         schedules=schedules,
         undo=_keeper(stack, settings.undo, home, workspace=str(workspace)),
-        rules=_rules(settings, home),
-        memory=_memory(settings, recall.library),
+        rules=rules_of(settings, home),
+        memory=memory_rules(settings, recall.library),
     )
 
 
@@ -311,64 +305,13 @@ def _notes(settings: schema.Settings, workspace: str) -> WorkspaceNotes:
     )
 
 
-def _memory(settings: schema.Settings, library: Library) -> MemoryRules:
-    wanted = settings.memory
-
-    async def forgotten(files: Sequence[str]) -> None:
-        for file in files:
-            await library.forget(file)
-
-    return MemoryRules(
-        local=lambda at: local_moment(at, settings.user.timezone),
-        cap=wanted.cap,
-        bound=wanted.bound,
-        every=wanted.consolidate_hours * 3_600_000,
-        lines=wanted.consolidate_lines,
-        forgotten=forgotten,
-    )
-
-
 def _speaking(
     settings: schema.Settings, models: ModelShelf, agent: str, *, store: Store, redactor: SecretRedactor
 ) -> tuple[Tool, ...]:
     """The tools that speak to chats and to helpers."""
     model = settings.models.purposes.subagent.model
-    spawning = Spawning(store, models, redactor, rules=_helpers(settings), model=model, agent=agent)
+    spawning = Spawning(store, models, redactor, rules=helper_rules(settings), model=model, agent=agent)
     return make_message(Addresses(store)), make_spawn(spawning), respond
-
-
-def _helpers(settings: schema.Settings) -> HelperRules:
-    wanted = settings.helpers
-    limits = Limits(steps=wanted.steps, minutes=wanted.minutes, dollars=wanted.dollars)
-    return HelperRules(wanted.depth, Crowd(wanted.each, wanted.all), limits)
-
-
-def _rules(settings: schema.Settings, home: Home) -> Rules:
-    return Rules(
-        resets=_resets(settings),
-        sliding=settings.context.mode == "sliding",
-        refresh_when_cold=settings.prompt.refresh_when_cold,
-        keeping=keeping(settings, home),
-        approval=round(settings.approvals.minutes * 60_000),
-        queueing=_queueing(settings),
-        helpers=_helpers(settings),
-    )
-
-
-def _queueing(settings: schema.Settings) -> Callable[[str], Queueing]:
-    """By the key of a session what becomes of messages while a turn runs: as its channel says, else as all do."""
-    wanted = settings.gateway
-    usual = Queueing(wanted.queue, round(wanted.debounce * 1000), wanted.most)
-    own = {kind: one.queue for (kind, _), one in accounts(settings.channels).items() if one.queue}
-
-    def queueing(key: str) -> Queueing:
-        if keys.kind_of(key) in keys.UNASKED:
-            return structs.replace(usual, mode="followup")  # each run of a job or hook is a turn of its own
-        parts = key.split(":")
-        mode = own.get(parts[2]) if len(parts) > 2 else None
-        return structs.replace(usual, mode=mode) if mode else usual
-
-    return queueing
 
 
 def prepare(settings: schema.Settings, home: Home, *, emit: Emit) -> Path:
@@ -465,18 +408,6 @@ def _hooks(
     hooks = Dispatch(found, seconds=settings.plugins.hook_timeout, emit=emit)
     stack.push_async_callback(hooks.close)
     return hooks
-
-
-def keeping(settings: schema.Settings, home: Home) -> Keeping:
-    """How long things are kept."""
-    return Keeping(
-        sessions=settings.sessions.keep_days,
-        archives=settings.sessions.archive_days,
-        rows=settings.store.keep_days,
-        runs=settings.schedule.keep_days,
-        archive=str(home.archive),
-        blobs=str(home.blobs),
-    )
 
 
 async def _note_config(store: Store, config: Path) -> None:
@@ -577,21 +508,3 @@ async def _extras(
         shown=skills.folders,
         found=partial(found_tools, skills, runner),
     )
-
-
-def _resets(settings: schema.Settings) -> Resets:
-    """The rules by which conversations begin anew, by the kind of their key."""
-    rules = {"": settings.sessions.reset, **settings.sessions.reset_by_kind}
-
-    def resets(key: str, last: int, now: int) -> str:
-        rule = rules.get(keys.kind_of(key), rules[""])
-        daily = None if rule.daily < 0 else rule.daily
-        zone = local_moment(now, settings.user.timezone).tzinfo
-        assert zone is not None
-        return due(Reset(idle=rule.idle, daily=daily), last, now, zone=zone)
-
-    return resets
-
-
-def _limits(settings: schema.Limits) -> Limits:
-    return Limits(steps=settings.steps, minutes=settings.minutes, dollars=settings.dollars)

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from limpet.assistant.conversation import Conversation
-from limpet.config.schema import PurposeSettings
+from limpet.config.schema import PurposeSettings, Settings
 from limpet.schedule.stored import StoredSchedules
 from limpet.store import jobs, outbox
 from limpet.testing.scripted import Answer, ScriptedModel, call
@@ -102,7 +102,7 @@ def test_after_strangers_words_no_job_is_made_unasked(tmp_path: Path, read: tupl
 
     async def main() -> int:
         async with home(tmp_path, ScriptedModel([*read, Answer(calls=(add,)), "done"])) as (plain, _):
-            schedules = StoredSchedules(plain.store, plain.clock, agent="main", zone="UTC")
+            schedules = StoredSchedules(plain.store, plain.clock, Settings(), agent="main")
             tools = (*World().tools(), make_cron(schedules))
             await Conversation(replace(plain, tools=tools), KEY).send(said(words))
             return len(plain.store.read(jobs.listed))
