@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from limpet.errors import ToolError
+from limpet.session.keys import UNASKED
 from limpet.store import inbox, peers, sessions, turns
 from limpet.store.driver import Store
 from limpet.store.sql import Connection
@@ -94,9 +95,10 @@ def _asked(connection: Connection, session: str) -> list[Address]:
     row = sessions.find(connection, session)
     turn = turns.live(connection, session)
     rows = inbox.of_turn(connection, turn.id) if turn is not None else []
-    found = list(dict.fromkeys(one.inbound.address for one in rows))
+    found = list(dict.fromkeys(one.inbound.answered_at for one in rows))
     if not found and row is not None and (newest := inbox.newest(connection, row.key)) is not None:
-        found = [newest.inbound.address]
+        found = [newest.inbound.answered_at]
+    found = [one for one in found if one.channel not in UNASKED]
     if not found:
         raise ToolError("This conversation has no chat.", hint="Name one with `to`.")
     return found

@@ -13,11 +13,13 @@ from limpet.assistant.soul import changes_soul
 from limpet.assistant.turn_undo import TurnUndo
 from limpet.assistant.unattended import mandate_of, responded, to_be_told
 from limpet.errors import TurnStopped
+from limpet.session.keys import UNASKED
 from limpet.session.log import Log
 from limpet.session.project import UNKNOWN_OUTCOME
 from limpet.store import commits, inbox, outbox, peers, sessions, turns, usage
 from limpet.store import subagents as helpers
 from limpet.store.commits import End, TurnWriter
+from limpet.store.driver import Store
 from limpet.store.sql import Connection
 from limpet.tools.disk import discard
 from limpet.types.content import Text
@@ -103,8 +105,7 @@ class TurnJournal:
         intent = next((one.intent for one in self.log.pending() if one.name == call.name), None)
         soul = intent is not None and not result.is_error and changes_soul(self.services.workspace, intent)
         said = SOUL_CHANGED if soul else ""
-        origins = subagents.origins_of(self.services.store, self.writer.turn) if said else ()
-        parts = _parts([(said, "notice")], origins)
+        parts = _told_people(self.services.store, self.writer.turn, said) if said else ()
         await self._append_all((_result(call, result), *records), trust=result.trust, posts=posts, parts=parts)
         if said:
             self.services.emit(Notice(said, level="warning"))
@@ -244,7 +245,7 @@ class TurnJournal:
             return ()
         fresh = [row for row in rows if row.id not in self._answered] or rows
         fresh = [row for row in fresh if row.inbound.mandate is None or row.inbound.mandate.deliver]
-        return _parts(said, [_answered_at(row.inbound) for row in fresh], alert=self._alert)
+        return _parts(said, [row.inbound for row in fresh], alert=self._alert)
 
     async def _append_all(
         self,
@@ -283,14 +284,18 @@ class TurnJournal:
         return over
 
 
-def _answered_at(inbound: Inbound) -> Inbound:
-    """An event as if it came from where its answer goes."""
-    to = inbound.mandate.to if inbound.mandate is not None else None
-    return inbound if to is None else structs.replace(inbound, address=to)
-
-
 def _result(call: PendingCall, result: ToolResult) -> ToolResultEntry:
     return ToolResultEntry(assistant=call.assistant, index=call.index, name=call.call.name, result=result)
+
+
+def _told_people(store: Store, turn: str, said: str) -> tuple[Part, ...]:
+    """A notice for the people whom a turn works for; for the owner, where it works by itself and answers nobody."""
+    home = store.read(peers.owner_home)
+    found = [
+        structs.replace(one, address=home) if home and one.answered_at.channel in UNASKED else one
+        for one in subagents.origins_of(store, turn)
+    ]
+    return _parts([(said, "notice")], found)
 
 
 def _failed_hooks(rows: Sequence[InboxRow], notice: str, *, home: Address | None) -> tuple[Part, ...]:
@@ -311,7 +316,7 @@ def _failed_hooks(rows: Sequence[InboxRow], notice: str, *, home: Address | None
 
 def _parts(said: Sequence[tuple[str, PartKind]], heard: Sequence[Inbound], *, alert: str = "") -> tuple[Part, ...]:
     """What is said, for every chat with one of the events `heard`; a reply under the key `alert`, where it has one."""
-    answered = {one.address: one.message if one.group else "" for one in heard}
+    answered = {one.answered_at: one.message if one.group else "" for one in heard}
     return tuple(
         Part(
             address=address,

@@ -85,7 +85,10 @@ class _RefusedError(Exception):
 
 
 class Webhooks:
-    """Answers requests below `/hooks/`. `settings` gives those in force, `secret` the value of a reference."""
+    """Answers requests below `/hooks/`. `settings` gives those in force, `secret` the value of a reference.
+
+    Failures count by address and hook: behind a proxy all who send have one address.
+    """
 
     def __init__(
         self,
@@ -117,7 +120,8 @@ class Webhooks:
             return _RefusedError(503, "It cannot be taken right now.", "Send it again later.").answer()
 
     async def _take(self, request: Request, name: str) -> Response:
-        settings, peer = self._settings(), request.client.host if request.client else ""
+        settings = self._settings()
+        peer = f"{request.client.host if request.client else ''} /hooks/{name}"
         if why := foreign_page({one: request.headers.get(one, "") for one in ("host", "origin")}):
             raise _RefusedError(403, f"Refused: {why}.")
         if request.method != "POST":

@@ -109,6 +109,11 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     group: str = ""
     mandate: Mandate | None = None
 
+    @property
+    def answered_at(self) -> Address:
+        """Where its answer goes: where it came from, unless its mandate names another place."""
+        return self.mandate.to if self.mandate is not None and self.mandate.to is not None else self.address
+
 
 class Post(Struct, frozen=True):
     """A message of one conversation to another, which lives under the session key `key`."""
