@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from msgspec import structs
 
@@ -18,16 +18,18 @@ from limpet import wiring
 from limpet.channels.kinds import KINDS, Means
 from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation, load
-from limpet.config import schema
+from limpet.config import page_password, schema
 from limpet.config.agents import agent_names, settings_of
 from limpet.config.channels import ChannelSettings, accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_workspace
 from limpet.config.secrets import resolve
+from limpet.config.server_token import server_token
 from limpet.errors import ConfigError, UserError
 from limpet.gateway import binding
 from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
+from limpet.gateway.status import FILE
 from limpet.gateway.watch import Watch
 from limpet.schedule import heartbeat
 from limpet.schedule.scheduler import Scheduler
@@ -41,6 +43,12 @@ from limpet.store.peers import Peer
 from limpet.types.approval import Approval, Reply
 from limpet.types.channel import Channel
 from limpet.wiring import State, SystemClock
+
+if TYPE_CHECKING:
+    from limpet.server.guard import Guard
+    from limpet.server.house import House
+    from limpet.webui.door import Door
+    from limpet.webui.host import Host
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +79,7 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         opening = doors(agents, home) if doors else Doors(agents, home, web)
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
-        gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
+        gateway = Gateway(ground, opening, watch, status=str(home.run / FILE), restarting=agents.restarting)
         async with _serving(gateway, agents, home, web=web), _scheduling(gateway, agents):
             yield gateway
 
@@ -111,7 +119,7 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         return
     try:
         from limpet.server.app import Server  # the extra `server`
-        from limpet.server.guard import Guard, server_token
+        from limpet.server.guard import Guard
         from limpet.server.house import House
     except ImportError as error:
         log.warning("no server: %s is not installed (pip install 'limpet[server]', or gateway.port = 0)", error.name)
@@ -121,7 +129,9 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
     token = server_token(given, host=settings.host, root=home.root)
     guard = Guard(token, host=settings.host, clock=SystemClock())
     house = House(gateway, web, store=state.store, nudges=state.nudges, watch=agents.watch)
-    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path)
+    page = _page(agents, home, house=house, token=token, guard=guard)
+    door = page[0] if page else None
+    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path, page=door)
 
     async def serve() -> None:
         try:
@@ -138,6 +148,34 @@ async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebC
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if page:
+            await page[1].close()
+
+
+def _page(agents: Household, home: Home, *, house: House, token: str, guard: Guard) -> tuple[Door, Host] | None:
+    """The page and its life; None where the extra `web` is not installed."""
+    if find_spec("nicegui") is None:
+        return None
+    from limpet.webui.desk import Desk  # the extra `web`; NiceGUI itself is loaded when somebody comes in
+    from limpet.webui.door import Door
+    from limpet.webui.host import Host
+    from limpet.webui.logins import Logins
+
+    state, clock = agents.state, SystemClock()
+    desk = Desk(
+        gateway=house.gateway,
+        agents=agents,
+        voice=house,
+        store=state.store,
+        owner=state.owner,
+        nudges=state.nudges,
+        watch=agents.watch,
+        clock=clock,
+        home=home,
+    )
+    host = Host(desk)
+    logins = Logins(home.root, token, clock=clock)
+    return Door(guard, logins, host.app, has_password=lambda: page_password.is_set(home.root)), host
 
 
 class OwnerAsker:

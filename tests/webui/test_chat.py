@@ -1,0 +1,95 @@
+"""A conversation at the page, in a real browser."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+Page, expect = playwright.Page, playwright.expect
+
+
+def opened(page: Page, stage: object) -> str:
+    """A chat of its own; gives its name."""
+    name = f"t-{uuid.uuid4().hex[:8]}"
+    page.goto(f"{stage.url}/web/chat/{name}")
+    return name
+
+
+def say(page: Page, text: str) -> None:
+    page.get_by_label("Message", exact=True).fill(text)
+    page.keyboard.press("Enter")
+
+
+def test_what_is_said_is_answered_and_stands_there_after_a_reload(page: Page, stage: object) -> None:
+    opened(page, stage)
+    say(page, "Hello **there**")
+    expect(page.locator(".lp-agent")).to_contain_text("echo: Hello there")
+    expect(page.locator(".lp-agent strong").last).to_have_text("there")
+    page.reload()
+    expect(page.locator(".lp-user")).to_contain_text("Hello **there**")
+    expect(page.locator(".lp-agent")).to_contain_text("echo: Hello there")
+
+
+def test_markdown_becomes_elements(page: Page, stage: object) -> None:
+    opened(page, stage)
+    say(page, "code")
+    answer = page.locator(".lp-agent").last
+    expect(answer.locator("pre code")).to_have_text("print('a < b')")
+    expect(answer.locator("td strong")).to_have_text("2")
+    expect(answer.locator("ol > li")).to_have_count(2)
+    expect(answer.locator("summary", has_text="Thinking")).to_be_visible()
+
+
+def test_a_tool_call_is_a_card(page: Page, stage: object) -> None:
+    opened(page, stage)
+    say(page, 'tool read_file {"path": "AGENTS.md"}')
+    card = page.locator(".lp-card")
+    expect(card).to_contain_text("done")
+    card.locator("summary").click()
+    expect(card).to_contain_text("AGENTS.md")
+    expect(page.locator(".lp-agent").last).to_contain_text("It said:")
+
+
+def test_an_approval_is_given_in_the_chat(page: Page, stage: object) -> None:
+    name = opened(page, stage)
+    say(page, f'tool write_file {{"path": "{name}.txt", "content": "kept"}}')
+    box = page.locator(".lp-approval")
+    expect(box).to_contain_text(f"{name}.txt")
+    box.get_by_role("button", name="Yes, this once").click()
+    expect(page.locator(".lp-agent").last).to_contain_text("It said:")
+    expect(box).to_have_count(0)
+    assert (stage.home / "workspace" / f"{name}.txt").read_text() == "kept"
+
+
+def test_a_turn_is_stopped(page: Page, stage: object) -> None:
+    opened(page, stage)
+    say(page, "slow")
+    expect(page.locator(".lp-live")).to_contain_text("I begin")
+    page.get_by_label("Stop").click()
+    expect(page.locator(".lp-agent").last).to_contain_text("stopped")
+
+
+def test_a_message_is_said_differently_in_a_copy(page: Page, stage: object) -> None:
+    name = opened(page, stage)
+    say(page, "first")
+    expect(page.locator(".lp-agent")).to_have_count(1)
+    say(page, "second")
+    expect(page.locator(".lp-agent")).to_have_count(2)
+    page.locator(".lp-user").last.get_by_role("button", name="Edit").click()
+    page.locator(".q-dialog textarea").fill("third")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(f"**/{name}-fork")
+    expect(page.locator(".lp-user")).to_have_count(2)
+    expect(page.locator(".lp-agent").last).to_contain_text("echo: third")
+
+
+def test_files_go_in(page: Page, stage: object) -> None:
+    opened(page, stage)
+    page.locator("input[type=file]").set_input_files(
+        {"name": "note.txt", "mimeType": "text/plain", "buffer": b"seven limpets"}
+    )
+    expect(page.get_by_role("button", name="note.txt")).to_be_visible()
+    say(page, "look")
+    expect(page.locator(".lp-user")).to_contain_text("seven limpets")
