@@ -175,7 +175,14 @@ def _page(agents: Household, home: Home, *, house: House, token: str, guard: Gua
     )
     host = Host(desk)
     logins = Logins(home.root, token, clock=clock)
-    return Door(guard, logins, host.app, has_password=lambda: page_password.is_set(home.root)), host
+    door = Door(
+        guard,
+        logins,
+        host.app,
+        has_password=lambda: page_password.is_set(home.root),
+        file=BlobStore(str(home.blobs), state.store).path,
+    )
+    return door, host
 
 
 class OwnerAsker:

@@ -36,7 +36,7 @@ class House:
         """The door as a new process would have it."""
         self.logins = Logins(self.root, TOKEN, clock=self.clock)
         guard = Guard(TOKEN, host="127.0.0.1", clock=self.clock)
-        return Door(guard, self.logins, self._load, has_password=lambda: page_password.is_set(self.root))
+        return Door(guard, self.logins, self._load, has_password=lambda: page_password.is_set(self.root), file=str)
 
     async def _load(self) -> ASGIApp:
         self.loads += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 
 from nicegui import ui
 
@@ -11,11 +11,12 @@ from limpet.errors import LimpetError
 from limpet.types.approval import Approval, Reply
 from limpet.webui import chats, texts
 from limpet.webui.approval_box import approval_box
+from limpet.webui.chat_bar import chat_bar
 from limpet.webui.composer import Composer
 from limpet.webui.desk import Desk
 from limpet.webui.feed import Feed
 from limpet.webui.message import Message, Wish
-from limpet.webui.parts import start, told
+from limpet.webui.parts import ask_text, start, told
 from limpet.webui.transcript import PAGE, Item
 
 LOOK = 1.0
@@ -50,6 +51,7 @@ class ChatView:
 
     def build(self) -> None:
         with ui.element("div").classes("lp-chat"):
+            chat_bar(self._desk, self._name, lambda: self._feed.session)
             self._box = ui.element("div").classes("lp-scroll")
             self._box.props(f'tabindex="0" role="region" aria-label="{texts.MESSAGES}"')
             with self._box, ui.element("div").classes("lp-stream"):
@@ -176,26 +178,11 @@ class ChatView:
             case "fork":
                 return self._fork(wish.id)
             case "edit":
-                self._ask(texts.CHAT_EDIT, self._shown[wish.id].item.text, lambda text: self._reworded(wish.id, text))
+                ask_text(texts.CHAT_EDIT, self._shown[wish.id].item.text, lambda text: self._reworded(wish.id, text))
                 return None
             case "label":
-                self._ask(texts.CHAT_LABEL, "", lambda text: self._label(wish.id, text))
+                ask_text(texts.CHAT_LABEL, "", lambda text: self._label(wish.id, text))
                 return None
-
-    def _ask(self, title: str, text: str, done: Callable[[str], Coroutine[None, None, None]]) -> None:
-        """Ask for a text in a dialog."""
-        with self._approvals, ui.dialog() as dialog, ui.card():
-            ui.label(title).classes("lp-title")
-            field = ui.textarea(value=text).props(f'outlined autogrow aria-label="{title}"').style("min-width: 18rem")
-
-            async def save() -> None:
-                dialog.close()
-                await done(field.value or "")
-
-            with ui.row():
-                ui.button(texts.SAVE, on_click=save)
-                ui.button(texts.CANCEL, on_click=dialog.close).props("flat")
-        dialog.open()
 
     async def _fork(self, entry: str) -> None:
         async with told():

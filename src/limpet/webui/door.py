@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from limpet.webui import login_page, texts
+from limpet.webui import files, login_page, texts
 from limpet.webui.logins import LONGEST, Logins
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,8 @@ class Keys(Protocol):
 
 
 class Door:
-    """Serves everything below `/web`. `load` gives the page, `has_password` says whether one can log in by it."""
+    """Serves everything below `/web`. `load` gives the page, `has_password` says whether one can log in by it, `file`
+    where a stored file lies, by its hash."""
 
     def __init__(
         self,
@@ -64,11 +65,13 @@ class Door:
         load: Callable[[], Awaitable[ASGIApp]],
         *,
         has_password: Callable[[], bool],
+        file: Callable[[str], str],
     ) -> None:
         self._keys = keys
         self._logins = logins
         self._load = load
         self._has_password = has_password
+        self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -110,6 +113,9 @@ class Door:
         elif path == "/logout" and request.method == "POST":
             self._logins.close(name)
             await self._out(request)(scope, receive, told)
+        elif path.startswith("/files/"):
+            called = request.query_params.get("name", "")
+            await files.answer(path.removeprefix("/files/"), called, path=self._file)(scope, receive, told)
         else:
             page = await self._load()
             await page(_inner(scope), receive, told)

@@ -10,10 +10,24 @@ from fastapi import FastAPI
 from nicegui import app as nicegui_app
 from nicegui import ui
 
-from limpet.webui import chat_view, texts
+from limpet.webui import (
+    agents_view,
+    approvals_view,
+    channels_view,
+    chat_view,
+    context_view,
+    log_view,
+    memory_view,
+    policy_view,
+    schedule_view,
+    sessions_view,
+    settings_view,
+    texts,
+    usage_view,
+)
 from limpet.webui.desk import Desk
+from limpet.webui.frame import PREFIX, frame
 
-PREFIX = "/web"
 STATIC = Path(__file__).parent / "static"
 ICON = "🐚"
 RECONNECT = 30.0
@@ -26,7 +40,7 @@ def build(desk: Desk) -> FastAPI:
     nicegui_app.add_static_files("/static", STATIC)
     ui.run_with(  # pyright: ignore[reportUnknownMemberType]
         outer,
-        root=lambda: _frame(desk),
+        root=lambda: _root(desk),
         title=texts.TITLE,
         favicon=ICON,
         dark=None,
@@ -47,20 +61,30 @@ def views(desk: Desk) -> dict[str, Callable[..., object]]:
     def chat(name: str) -> None:
         chat_view.show(desk, name)
 
-    return {"/": partial(chat, "main"), "/chat/{name}": chat}
+    def session(name: str) -> None:
+        sessions_view.show_one(desk, name)
+
+    async def context(session: str = "") -> None:
+        await context_view.show(desk, session)
+
+    return {
+        "/": partial(chat, "main"),
+        "/chat/{name}": chat,
+        "/session/{name}": session,
+        "/sessions": partial(sessions_view.show, desk),
+        "/approvals": partial(approvals_view.show, desk),
+        "/memory": partial(memory_view.show, desk),
+        "/schedule": partial(schedule_view.show, desk),
+        "/context": context,
+        "/usage": partial(usage_view.show, desk),
+        "/channels": partial(channels_view.show, desk),
+        "/agents": partial(agents_view.show, desk),
+        "/policy": partial(policy_view.show, desk),
+        "/settings": partial(settings_view.show, desk),
+        "/log": partial(log_view.show, desk),
+    }
 
 
-def _frame(desk: Desk) -> None:
-    ui.add_head_html(f'<link rel="stylesheet" href="{PREFIX}/static/limpet.css">')
-    ui.link(texts.SKIP, "#content").classes("lp-skip")
-    drawer = ui.left_drawer(value=False).classes("lp-drawer")
-    with drawer.props('show-if-above width=230 breakpoint=900 role="navigation"'):
-        for path, (name, icon) in texts.NAV.items():
-            with ui.link(target=path).classes("lp-nav"):
-                ui.icon(icon).props('aria-hidden="true"')
-                ui.label(name)
-    with ui.header().classes("lp-header"):
-        ui.button(icon="menu", on_click=drawer.toggle).props(f'flat round dense aria-label="{texts.MENU}"')
-        ui.label(texts.TITLE).classes("lp-title").props('role="heading" aria-level="1"')
-        ui.space()
+def _root(desk: Desk) -> None:
+    frame(desk)
     ui.sub_pages(views(desk)).props('id="content"')
