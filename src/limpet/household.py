@@ -310,8 +310,8 @@ class Household:
         return repr((file, owners))
 
     async def forget_owners(self) -> None:
-        """Those whom the settings name no more."""
-        named = accounts(self.settings.channels).items()
+        """Those whom the settings name no more. Who has the server's token always is one."""
+        named = {**accounts(self.settings.channels), (WEB, ACCOUNT): WEB_SETTINGS}.items()
         known = {(kind, account, one) for (kind, account), own in named for one in own.owners}
         await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
 

@@ -56,7 +56,7 @@ def _said(content: object) -> str:
 async def serve(home: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    home.mkdir(exist_ok=True)
+    await lay_out(home)
     async with FakeOpenAI(answer) as model:
         (home / "config.toml").write_text(
             f'agent.model = "lab/dreamer"\ngateway.port = {port}\ngateway.drain = 0.2\n'
@@ -64,7 +64,6 @@ async def serve(home: Path) -> None:
             '[[policy.rules]]\nname = "ask first"\ntool = "write_file"\ndecision = "ask"\n'
         )
         async with open_gateway(Invocation(config=str(home / "config.toml"))) as gateway:
-            await lay_out(gateway, home)
             stop = asyncio.Event()
             running = asyncio.create_task(gateway.run(stop))
             print(json.dumps({"port": port, "model": model.base_url}), flush=True)

@@ -15,6 +15,7 @@ from limpet.webui.parts import icon_button
 PREFIX = "/web"
 LOOK = 2.0
 """Seconds between two looks at how much waits."""
+ACCENT = "#0b5d57"
 DARK_COOKIE = "limpet-dark"
 LEAVE = f"fetch('{PREFIX}/logout', {{method: 'POST'}}).then(() => location.assign('{PREFIX}/login'))"
 KEEP_DARK = f"document.cookie = '{DARK_COOKIE}={{value}}; path={PREFIX}; max-age=31536000; samesite=lax'"
@@ -23,18 +24,20 @@ KEEP_DARK = f"document.cookie = '{DARK_COOKIE}={{value}}; path={PREFIX}; max-age
 def frame(desk: Desk) -> None:
     """Everything but the view itself."""
     ui.add_head_html(f'<link rel="stylesheet" href="{PREFIX}/static/limpet.css">')
-    ui.link(texts.SKIP, "#content").classes("lp-skip")
+    ui.colors(primary=ACCENT)
     dark = _dark()
-    drawer = ui.left_drawer(value=False).classes("lp-drawer")
-    with drawer.props("show-if-above width=230 breakpoint=900"), ui.element("nav"):
-        links, badge = _menu()
     with ui.header().classes("lp-header"):
-        icon_button("menu", texts.MENU, drawer.toggle)
+        ui.link(texts.SKIP, "#content").classes("lp-skip")
+        icon_button("menu", texts.MENU, lambda: drawer.toggle())
         with ui.element("h1").classes("lp-title"):
             ui.label(texts.TITLE)
         ui.space()
         icon_button("contrast", texts.DARK, lambda: _switch(dark))
         icon_button("logout", texts.LOGOUT, lambda: ui.run_javascript(LEAVE))
+
+    drawer = ui.left_drawer(value=False).classes("lp-drawer")
+    with drawer.props("show-if-above width=230 breakpoint=900"), ui.element("nav"):
+        links, badge = _menu()
 
     def look() -> None:
         now = desk.clock.now()

@@ -75,7 +75,7 @@ def found(desk: Desk) -> list[Setting]:
 
 def _one(key: Key, value: object, *, is_set: bool) -> Setting:
     hides = isinstance(value, str) and bool(value) and is_secret_name(key[-1]) and not is_reference(value)
-    said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    said = value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
     return Setting(key, "" if hides else said, is_set, is_secret=hides)
 
 

@@ -87,4 +87,4 @@ def views(desk: Desk) -> dict[str, Callable[..., object]]:
 
 def _root(desk: Desk) -> None:
     frame(desk)
-    ui.sub_pages(views(desk)).props('id="content"')
+    ui.sub_pages(views(desk)).props('id="content" tabindex="-1"')

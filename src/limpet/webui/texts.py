@@ -137,14 +137,8 @@ USAGE_BY, USAGE_LAST = "By", "Last"
 USAGE_GROUPS = {"day": "Day", "model": "Model", "channel": "Channel", "agent": "Agent", "session": "Conversation"}
 USAGE_DAYS = {1: "Today", 7: "7 days", 30: "30 days", 365: "A year"}
 USAGE_MONEY, USAGE_TOKENS, USAGE_HITS = "Money ($)", "Tokens", "From the cache (%)"
-USAGE_COLUMNS = {
-    "name": "",
-    "requests": "Requests",
-    "input": "Tokens in",
-    "cached": "From the cache",
-    "output": "Tokens out",
-    "cost": "Money",
-}
+USAGE_COLUMNS = ("Who or when", "Requests", "Tokens in", "From the cache", "Tokens out", "Money")
+USAGE_LEFT_OUT = "{count:,} that used less are left out here; the sum has them."
 
 CHANNEL_FLOW = "since {since}; last in {received}, last out {sent}"
 PAIR_CODES, PAIR_PEOPLE, PAIR_QR = "Codes that wait", "Who may speak", "the code as a QR code"

@@ -13,7 +13,8 @@ from limpet.webui.parts import sheet
 from limpet.webui.transcript import dollars
 
 BARS = 40
-"""Rows that a chart shows; the table has all."""
+"""Rows that a chart shows."""
+ROWS = 200
 
 
 def show(desk: Desk) -> None:
@@ -79,21 +80,32 @@ def _weight(row: Spent) -> tuple[int, int]:
 
 
 def _table(rows: list[Spent]) -> None:
-    columns = [
-        {"name": name, "label": label, "field": name, "align": "left" if name == "name" else "right"}
-        for name, label in texts.USAGE_COLUMNS.items()
-    ]
-    cells = [_cells(row) for row in (*rows, *([together(rows)] if len(rows) > 1 else []))]
-    ui.table(columns=columns, rows=cells, row_key="name", pagination=25).classes("full-width").props("flat dense")
+    """The rows and their sum; of very many those that used most."""
+    shown = rows if len(rows) <= ROWS else sorted(rows, key=_weight, reverse=True)[:ROWS]
+    wide = ui.element("div").classes("lp-wide lp-panel").props('tabindex="0" role="region"')
+    wide.props["aria-label"] = texts.NAV["/usage"][0]
+    with wide, ui.element("table").classes("lp-table"):
+        with ui.element("thead"), ui.element("tr"):
+            for label in texts.USAGE_COLUMNS:
+                with ui.element("th"):
+                    ui.label(label)
+        with ui.element("tbody"):
+            for row in (*shown, *([together(rows)] if len(rows) > 1 else [])):
+                with ui.element("tr"):
+                    for cell in _cells(row):
+                        with ui.element("td"):
+                            ui.label(cell)
+    if len(shown) < len(rows):
+        ui.label(texts.USAGE_LEFT_OUT.format(count=len(rows) - len(shown))).classes("lp-dim")
 
 
-def _cells(row: Spent) -> dict[str, str]:
+def _cells(row: Spent) -> tuple[str, ...]:
     used = row.usage
-    return {
-        "name": row.name,
-        "requests": f"{row.requests:,}",
-        "input": f"{used.input + used.cache_read + used.cache_write:,}",
-        "cached": f"{row.hit_rate:.0%}",
-        "output": f"{used.output:,}",
-        "cost": ("~" if row.estimated else "") + dollars(used.cost),
-    }
+    return (
+        row.name,
+        f"{row.requests:,}",
+        f"{used.input + used.cache_read + used.cache_write:,}",
+        f"{row.hit_rate:.0%}",
+        f"{used.output:,}",
+        ("~" if row.estimated else "") + dollars(used.cost),
+    )
