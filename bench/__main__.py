@@ -25,6 +25,7 @@ COMMANDS = {
     "memory_cjk": "how often Chinese, Japanese and Korean questions find their note first; part of memory",
     "memory_speed": "search, build and memory of the index by size; part of memory (LIMPET_BENCH_LARGE: 100,000)",
     "gateway": "how soon the gateway is ready, what it costs idle, turns a second, how long people wait",
+    "web": "the page: how soon it is usable, how soon what is said is seen, what its code weighs",
     "channels": "what the library of each channel costs: CPU of its import, memory",
     "recall": "which share of a message a note must hold to be recalled for it, on a labelled set",
     "size": "bytes of the first request, megabytes of the installed core",

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
@@ -36,11 +37,10 @@ SIZES = {"phone": {"width": 390, "height": 844}, "desk": {"width": 1440, "height
 
 @dataclass(slots=True)
 class Stage:
-    """A served gateway. `faults` is what browsers complained of: errors, and what the content policy has refused."""
+    """A served gateway."""
 
     home: Path
     port: int
-    faults: list[str] = field(default_factory=list[str])
 
     @property
     def url(self) -> str:
@@ -54,13 +54,13 @@ class Stage:
         return f"{self.url}/web/login/{link.make(self.token, now=SystemClock().now())}"
 
 
-@pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stage]:
+@contextmanager
+def staged(home: Path, *how: str) -> Generator[Stage]:
+    """A gateway with a page in a process of its own, until the block ends."""
     if not find_chromium("") or find_spec("nicegui") is None:
         pytest.skip("the page is tested with Chromium, and needs the extra `web`")
-    home = tmp_path_factory.mktemp("stage") / "home"
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.webui.stage", str(home)],
+        [sys.executable, "-m", "tests.webui.stage", str(home), *how],
         cwd=ROOT,
         env={**os.environ, "LIMPET_HOME": str(home)},
         stdin=subprocess.PIPE,
@@ -73,6 +73,12 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stage]:
         yield Stage(home, int(told["port"]))
         process.stdin.close()
         process.wait(30)
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Generator[Stage]:
+    with staged(tmp_path_factory.mktemp("stage") / "home") as made:
+        yield made
 
 
 class Stagehand:

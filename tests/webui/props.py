@@ -100,3 +100,28 @@ def _people_and_jobs(connection: Connection) -> None:
         peers.ask(connection, Address("telegram", f"bot{number}", "c"), f"u{number}", name=PROBE, now=now)
     wish = Wish(PROBE, Timing(every="2h"), name="probe")
     jobs.apply(connection, jobs_desk.make(connection, wish, Maker("main", zone="UTC"), now=now))
+
+
+async def lay_out_neatly(home: Path) -> None:
+    """For pictures: what a home looks like after a while."""
+    for folder in (home, home / "run", home / "workspace"):
+        folder.mkdir(exist_ok=True, mode=0o700)
+    owner = Owner(str(home / "run"))
+    store = Store.open(str(home / "limpet.db"), process=owner.name)
+    try:
+        await store.write(_neat_jobs)
+    finally:
+        await store.close()
+        owner.close()
+    memory = "- Ann counts limpets on the north rock\n- The tide table hangs in the kitchen\n- Coffee without milk\n"
+    (home / "workspace" / "MEMORY.md").write_text(f"# Memory\n\n{memory}")
+
+
+def _neat_jobs(connection: Connection) -> None:
+    now = SystemClock().now()
+    for name, text, timing in (
+        ("tide-times", "Tell me today's tides", Timing(cron="30 7 * * *")),
+        ("weekly-count", "Sum up the week's limpets", Timing(cron="0 18 * * 5")),
+    ):
+        made = jobs_desk.make(connection, Wish(text, timing, name=name), Maker("main", zone="UTC"), now=now)
+        jobs.apply(connection, made)

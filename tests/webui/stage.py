@@ -1,7 +1,7 @@
 """A gateway with a page, over a strict fake model, in a process of its own: NiceGUI is one to a process.
 
-`python -m tests.webui.stage HOME` prints the port and serves until its input ends. What the model does is named in the
-message: `tool` calls a tool, `code`, `long` and `slow` are answers of that kind, all else is repeated.
+`python -m tests.webui.stage HOME [neat]` prints the port and serves until its input ends. What the model does is
+named in the message: `tool` calls a tool, `code`, `long` and `slow` are answers of that kind, all else is repeated.
 """
 
 from __future__ import annotations
@@ -18,9 +18,21 @@ from limpet.cli.group import Invocation
 from limpet.household import open_gateway
 from limpet.testing.fakes import FakeOpenAI, Reply
 from limpet.testing.fakes.script import Call, Seen, pieces
-from tests.webui.props import lay_out
+from tests.webui.props import lay_out, lay_out_neatly
 
 CODE = "Here:\n\n```python\nprint('a < b')\n```\n\n| x | y |\n|---|---|\n| 1 | **2** |\n\n1. one\n2. two\n   - deep\n"
+
+TALK = {
+    "What is a limpet?": (
+        "A **limpet** is a snail that holds on to its rock.\n\n- It grazes at high tide, and *always* returns to its"
+        " own spot.\n- Its teeth are the strongest material known in nature.\n\n"
+        "> So a limpet forgets nothing that matters."
+    ),
+    "How do I count them?": (
+        "From a list of sightings:\n\n```python\nfrom collections import Counter\n\n"
+        "Counter(one.rock for one in sightings)\n```\n\n| rock | limpets |\n|---|---|\n| north | 41 |\n| south | 17 |"
+    ),
+}
 
 
 def answer(seen: Seen) -> Reply:
@@ -38,6 +50,8 @@ def answer(seen: Seen) -> Reply:
         return Reply(calls=(Call(name, arguments or "{}"),))
     if said == "code":
         return Reply(text=tuple(pieces(CODE, 6)), thinking="What is wanted is code.")
+    if said in TALK:
+        return Reply(text=tuple(pieces(TALK[said], 8)), thinking="A question about the sea.", cached=80)
     if said == "slow":
         return Reply(text=("I begin", " and go on", " and on"), stall_after=2)
     if said == "long":
@@ -53,10 +67,10 @@ def _said(content: object) -> str:
     return lines[-1] if lines else ""
 
 
-async def serve(home: Path) -> None:
+async def serve(home: Path, *, neat: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = int(free.getsockname()[1])
-    await lay_out(home)
+    await (lay_out_neatly if neat else lay_out)(home)
     async with FakeOpenAI(answer) as model:
         (home / "config.toml").write_text(
             f'agent.model = "lab/dreamer"\ngateway.port = {port}\ngateway.drain = 0.2\n'
@@ -75,4 +89,4 @@ async def serve(home: Path) -> None:
 if __name__ == "__main__":
     root = Path(sys.argv[1])
     os.environ["LIMPET_HOME"] = str(root)
-    asyncio.run(serve(root))
+    asyncio.run(serve(root, neat="neat" in sys.argv[2:]))

@@ -91,6 +91,27 @@ def test_a_message_is_said_differently_in_a_copy(page: Page, stage: Stage) -> No
     expect(page.locator(".lp-agent").last).to_contain_text("echo: third")
 
 
+def test_a_place_is_labelled_and_branches_are_gone_between(page: Page, stage: Stage) -> None:
+    name = opened(page, stage)
+    say(page, "first")
+    expect(page.locator(".lp-agent")).to_have_count(1)
+    page.locator(".lp-user").get_by_role("button", name="Label").click()
+    page.locator(".q-dialog textarea").fill("the start")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".lp-label")).to_have_text("the start")
+    say(page, "second")
+    expect(page.locator(".lp-agent")).to_have_count(2)
+    say(page, "/rewind the start")
+    expect(page.locator(".lp-user")).to_have_count(1)
+    say(page, "other")
+    expect(page.locator(".lp-agent").last).to_contain_text("echo: other")
+    page.get_by_label("Branches").click()
+    page.get_by_text("Branches", exact=True).click()
+    page.get_by_role("button", name="Go on from here").click()
+    page.wait_for_url(f"**/chat/{name}")
+    expect(page.locator(".lp-agent").last).to_contain_text("echo: second")
+
+
 def test_files_go_in_and_pictures_are_seen(page: Page, stage: Stage) -> None:
     opened(page, stage)
     page.locator("input[type=file]").set_input_files(

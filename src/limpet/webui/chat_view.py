@@ -17,7 +17,7 @@ from limpet.webui.desk import Desk
 from limpet.webui.feed import Feed
 from limpet.webui.message import Message, Wish
 from limpet.webui.parts import ask_text, start, told
-from limpet.webui.transcript import PAGE, Item
+from limpet.webui.transcript import BESIDE, PAGE, Item
 
 LOOK = 1.0
 """Seconds between two looks when nothing has been heard."""
@@ -48,6 +48,7 @@ class ChatView:
         self._shown: dict[str, Message] = {}
         self._asked: tuple[str, ...] = ()
         self._live: Message | None = None
+        self._most = MOST
 
     def build(self) -> None:
         with ui.element("div").classes("lp-chat"):
@@ -146,9 +147,10 @@ class ChatView:
 
     def _prune(self) -> None:
         """A page that stays open for days does not grow for ever."""
-        for name in list(self._shown)[: max(0, len(self._shown) - MOST)]:
+        for name in list(self._shown)[: max(0, len(self._shown) - self._most)]:
             self._shown.pop(name).delete()
-            self._feed.earlier = self._feed.earlier or name
+            if not name.startswith(BESIDE):
+                self._feed.earlier = name
 
     def _after(self, *, scroll: bool) -> None:
         self._earlier.set_visibility(bool(self._feed.earlier))
@@ -159,6 +161,7 @@ class ChatView:
 
     def _go_back(self) -> None:
         items = self._feed.load(before=self._feed.earlier)
+        self._most += len(items)
         with self._list:
             for place, item in enumerate(items):
                 self._add(item)

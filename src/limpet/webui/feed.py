@@ -59,10 +59,12 @@ class Feed:
     def load(self, *, before: str = "") -> list[Item]:
         """The newest items, or those before the entry `before`, in order."""
         found, self.earlier = self._desk.store.read(lambda connection: self._line(connection, before))
+        transcript = Transcript()
+        items = transcript.take(found)
+        transcript.label(self.labels())
         if before:
-            return Transcript().take(found)
-        self._transcript = Transcript()
-        items = self._transcript.take(found)
+            return items
+        self._transcript = transcript
         rows = self._latest()
         return merged(items, [item for row in rows if (item := beside(row)) is not None])
 

@@ -140,7 +140,10 @@ def branches(desk: Desk, session: str) -> None:
 async def _go(desk: Desk, session: str, entry: str) -> None:
     async with told():
         await chats.go_to(desk, session, entry)
-        ui.navigate.reload()
+        if chat := chats.chat_of(chats.session_of(desk, session).key):
+            ui.navigate.to(f"/chat/{chat}")
+        else:
+            ui.navigate.reload()
 
 
 async def _export(desk: Desk, session: str, form: exports.Form) -> None:

@@ -34,6 +34,8 @@ CHUNK = 400
 SHOWN = 20_000
 """Characters of an output or of arguments that a card shows."""
 APPROVAL_KEY = "approval:"
+BESIDE = "o"
+"""With it the ids of items begin that are no entries."""
 
 
 class Card(Struct, omit_defaults=True):
@@ -197,7 +199,7 @@ def beside(row: OutboxRow) -> Item | None:
         return None
     said = "" if is_answer else row.text
     return Item(
-        id=f"o{row.id}", kind="notice", at=row.created, blocks=rich(said), text=said, files=files, acts=["copy"]
+        id=f"{BESIDE}{row.id}", kind="notice", at=row.created, blocks=rich(said), text=said, files=files, acts=["copy"]
     )
 
 

@@ -15,6 +15,9 @@ from limpet.webui.transcript import dollars
 BARS = 40
 """Rows that a chart shows."""
 ROWS = 200
+COLOURS = ("#0e8a80", "#6d8fb5", "#c28a00")
+GREY = "#7a858f"
+"""To be read on light and dark."""
 
 
 def show(desk: Desk) -> None:
@@ -53,8 +56,10 @@ def chart(rows: list[Spent], *, is_day: bool) -> dict[str, object]:
     return {
         "aria": {"enabled": True},
         "animation": False,
+        "color": COLOURS,
+        "textStyle": {"color": GREY},
         "tooltip": {"trigger": "axis"},
-        "legend": {"data": [texts.USAGE_MONEY, texts.USAGE_TOKENS, texts.USAGE_HITS]},
+        "legend": {"data": [texts.USAGE_MONEY, texts.USAGE_TOKENS, texts.USAGE_HITS], "textStyle": {"color": GREY}},
         "grid": {"left": 60, "right": 60, "bottom": 70},
         "xAxis": {"type": "category", "data": [row.name for row in shown], "axisLabel": {"rotate": 30}},
         "yAxis": [
