@@ -93,7 +93,19 @@ def modules() -> dict[str, ast.Module]:
     return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
 
 
-ROOT_MODULES = ("app", "wiring", "household", "doors", "rules", "sdk", "toolbox", "checks", "__main__", "__init__")
+ROOT_MODULES = (
+    "app",
+    "wiring",
+    "household",
+    "doors",
+    "rules",
+    "sdk",
+    "serving",
+    "toolbox",
+    "checks",
+    "__main__",
+    "__init__",
+)
 """The composition root: one unit in several modules, so that starting does not import the rest."""
 
 

@@ -11,6 +11,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "agent": ("limpet.cli.agent_command:agent", "One turn: say something, print the answer."),
     "chat": ("limpet.cli.chat_command:chat", "A conversation on this terminal."),
     "gateway": ("limpet.cli.gateway_command:gateway", "Connect the agents with your chats; the process always there."),
+    "web": ("limpet.cli.web_command:web", "Open the page in the browser, logged in; a password for it."),
     "status": ("limpet.cli.status_command:status", "How gateway and channels are, what waits, what was spent today."),
     "pair": ("limpet.cli.pair_command:pair", "Who may talk to the agents, and who asks to: list, approve, revoke."),
     "outbox": ("limpet.cli.outbox_command:outbox_group", "What is on its way, what did not arrive; retry, drop."),

@@ -22,22 +22,24 @@ from limpet.config.agents import MAIN, agent_names, settings_of
 from limpet.config.channels import accounts
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_workspace
-from limpet.config.secrets import resolve
 from limpet.doors import Doors
-from limpet.errors import ConfigError, LimpetError, UserError
+from limpet.errors import ConfigError, LimpetError
 from limpet.gateway import binding
 from limpet.gateway.folder import EventFile, EventFolder
-from limpet.gateway.gateway import SERVER, Gateway, Opening, only_one
+from limpet.gateway.gateway import Gateway, Opening, only_one
 from limpet.gateway.ground import Ground
 from limpet.gateway.home import Notices
+from limpet.gateway.status import FILE
 from limpet.gateway.watch import Watch
 from limpet.schedule import desk, heartbeat
 from limpet.schedule.desk import Maker, Timing, Wish
 from limpet.schedule.scheduler import Scheduler
 from limpet.schedule.zones import users_zone
-from limpet.server.channel import WebChannel
+from limpet.server.channel import ACCOUNT, WebChannel
+from limpet.server.channel import NAME as WEB
+from limpet.server.channel import SETTINGS as WEB_SETTINGS
+from limpet.serving import serving
 from limpet.store import peers
-from limpet.store.blobs import BlobStore
 from limpet.store.peers import Peer
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval, Reply
@@ -49,8 +51,6 @@ log = logging.getLogger(__name__)
 
 ANSWERED = 0.5
 """Seconds in which the answer to `/restart` is on its way."""
-LISTENING = 2.0
-"""Seconds that the gateway waits for its server, so that it is there when the gateway says that it is ready."""
 
 Opener = Callable[["Household", Home], Opening]
 
@@ -74,9 +74,9 @@ async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> A
         opening = doors(agents, home) if doors else Doors(lambda: agents.settings, home, web, state.store)
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
-        gateway = Gateway(ground, opening, watch, status=str(home.run / "gateway.json"), restarting=agents.restarting)
+        gateway = Gateway(ground, opening, watch, status=str(home.run / FILE), restarting=agents.restarting)
         async with (
-            _serving(gateway, agents, home, web=web),
+            serving(gateway, agents, home, web=web),
             _scheduling(gateway, agents),
             _watching(gateway, agents, ground),
             _told(gateway, agents),
@@ -146,57 +146,6 @@ async def _scheduling(gateway: Gateway, agents: Household) -> AsyncGenerator[Non
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-@asynccontextmanager
-async def _serving(gateway: Gateway, agents: Household, home: Home, *, web: WebChannel) -> AsyncGenerator[None]:
-    """The server beside the gateway. Where it cannot be, the gateway works without, and says so."""
-    settings, state = agents.settings.gateway, agents.state
-    if not settings.port:
-        yield
-        return
-    try:
-        from limpet.server.app import Server  # the extra `server`
-        from limpet.server.guard import Guard, server_token
-        from limpet.server.house import House
-        from limpet.server.webhooks import Webhooks
-    except ImportError as error:
-        log.warning("no server: %s is not installed (pip install 'limpet[server]', or gateway.port = 0)", error.name)
-        yield
-        return
-    given = resolve(settings.token, key="gateway.token", root=home.root, environ=os.environ)
-    token = server_token(given, host=settings.host, root=home.root)
-    guard = Guard(token, host=settings.host, clock=SystemClock())
-    house = House(gateway, web, store=state.store, nudges=state.nudges, watch=agents.watch)
-
-    def secret(reference: str, key: str) -> str:
-        return _other(resolve(reference, key=key, root=home.root, environ=os.environ), token, key=key)
-
-    webhooks = Webhooks(gateway.outside, lambda: agents.settings.webhooks, secret=secret, clock=SystemClock())
-    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path, webhooks=webhooks)
-
-    async def serve() -> None:
-        try:
-            await server.run(settings.host, settings.port)
-        except UserError as error:
-            log.error("%s", error.present())
-            gateway.note_fault(SERVER, str(error))
-
-    tasks = asyncio.create_task(serve()), asyncio.create_task(server.listening.wait())
-    try:
-        await asyncio.wait(tasks, timeout=LISTENING, return_when=asyncio.FIRST_COMPLETED)
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _other(value: str, token: str, *, key: str) -> str:
-    """A secret of webhooks, which is not the server's. Raises `ConfigError`."""
-    if value == token:
-        raise ConfigError(f"{key} is the token of the server, which other programs must not have.")
-    return value
 
 
 class OwnerAsker:
@@ -339,8 +288,8 @@ class Household:
         return repr((file, owners))
 
     async def forget_owners(self) -> None:
-        """Those whom the settings name no more."""
-        named = accounts(self.settings.channels).items()
+        """Those whom the settings name no more. Who has the server's token always is one."""
+        named = {**accounts(self.settings.channels), (WEB, ACCOUNT): WEB_SETTINGS}.items()
         known = {(kind, account, one) for (kind, account), own in named for one in own.owners}
         await self.state.store.write(lambda connection: peers.keep_configured(connection, known))
 

@@ -15,8 +15,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from limpet.cli.group import Invocation
+from limpet.config.server_token import server_token
 from limpet.household import open_gateway
-from limpet.server.guard import Guard, server_token
+from limpet.server.guard import Guard
 from limpet.testing.clock import FakeClock
 from limpet.testing.fakes import FakeOpenAI
 from limpet.testing.fakes.script import Script

@@ -21,8 +21,8 @@ from limpet.types.envelope import Inbound
 
 NOBODY = "Not approved, for nobody can be asked here"
 TOO_LATE = "Not approved, for nobody answered within {minutes} minutes"
-TERMINAL = "cli"
-"""Who sits at this machine's terminal: its owner."""
+TERMINAL, PAGE = "cli", "page"
+"""Who sits at this machine's terminal, and who is logged in at the page: its owner."""
 
 
 class Unasked:
@@ -104,7 +104,7 @@ def settle(connection: Connection, name: str, reply: Reply, *, who: str, now: in
     found = next((one for one in approvals.matching(connection, name) if one.id == name), None)
     if found is None:
         raise InputError(f"There is no approval {name}.")
-    if who not in (TERMINAL, found.owner):
+    if who not in (TERMINAL, PAGE, found.owner):
         raise InputError("Only the owner may decide this.")
     _check(found, reply)
     if not approvals.decide(connection, found.id, reply, by=who, now=now):

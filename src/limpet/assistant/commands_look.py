@@ -6,21 +6,12 @@ import time
 
 from limpet.assistant import asking
 from limpet.assistant.commands_subagents import stop_all
+from limpet.assistant.inspection import Inspection, inspect
 from limpet.assistant.orders import Order, Talk
 from limpet.assistant.services import Keeping
-from limpet.llm.cache_marks import takes_marks
-from limpet.llm.tokens import estimate, message_tokens
-from limpet.prompt.deferral import about_left_out
-from limpet.prompt.deferral import tokens as tokens_of_tools
-from limpet.session import breaks
-from limpet.session.log import Log
-from limpet.session.room import room_of
 from limpet.store import entries, sessions, spending, turns
 from limpet.store import usage as usage_rows
 from limpet.store.turns import TurnRow
-from limpet.tools.deferred import deferrable
-from limpet.types.entry import PromptEntry
-from limpet.types.profile import Profile
 from limpet.types.usage import Usage
 
 DAY = 24 * 3600 * 1000
@@ -82,41 +73,28 @@ async def show_context(order: Order) -> str:
 
 async def context(conversation: Talk) -> str:
     """The next request by its parts in estimated tokens, where the cache ends, how often it was hit, why it broke."""
-    model = await conversation.services.models.get(conversation.model_reference())
-    profile = model.profile
-    log, prompt = conversation.log(), await current_prompt(conversation)
-    factor = conversation.services.weights.factor(profile)
-    fixed = [(section.name, estimate(section.text)) for section in prompt.sections]
-    fixed.append((f"tools ({len(prompt.tools)})", tokens_of_tools(prompt.tools)))
-    messages = sum(map(message_tokens, log.messages()))
-    rows = [(name, round(tokens * factor)) for name, tokens in (*fixed, ("messages", messages))]
-    prefix = sum(tokens for _, tokens in rows[:-1])
-    room = room_of(profile.window)
-    rows += [("total", prefix + rows[-1][1]), ("may have", room.limit), ("window", room.window)]
+    found = await inspect(conversation)
+    rows = [(one.name, one.tokens) for one in found.parts]
+    rows += [("total", found.total), ("may have", found.limit), ("window", found.window)]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name:<{width}}  {tokens:>9,}" for name, tokens in rows]
-    lines += ["", f"prompt: {prompt.tier}, made for: {prompt.reason}"]
-    there = [tool.spec for tool in conversation.services.tools if deferrable(tool)]
-    if profile.tools and (deferred := about_left_out(prompt.tools, there, profile)):
-        lines.append(deferred)
-    return "\n".join([*lines, *_cache(log, profile, prefix)])
+    lines += ["", f"prompt: {found.tier}, made for: {found.reason}"]
+    lines += [found.deferred] if found.deferred else []
+    return "\n".join([*lines, *_cache(found)])
 
 
-def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:
+def _cache(found: Inspection) -> list[str]:
     """What is known of the provider's cache in this conversation, as lines."""
-    if not profile.cache_ttl:
+    if not found.lasts:
         return ["cache: this service keeps none"]
-    minutes = profile.cache_ttl // 60
-    points = f"after tools and instructions ({prefix:,} tokens), after the newest message"
-    marked = "break points" if takes_marks(profile) else "found by the service itself, at the most"
-    lines = [f"cache: kept {minutes} min; {marked}: {points}"]
-    read = breaks.used(log.entries)
-    if read.total:
-        lines.append(f"cache hits: {breaks.hit_rate(read):.0%} of what was read in this conversation")
-    found = breaks.breaks(log.entries)
-    if found:
-        often = "once" if len(found) == 1 else f"{len(found)} times"
-        lines.append(f"prefix last changed: {_when(found[-1].at)}, {found[-1].why} ({often} in all)")
+    points = f"after tools and instructions ({found.prefix:,} tokens), after the newest message"
+    marked = "break points" if found.marked else "found by the service itself, at the most"
+    lines = [f"cache: kept {found.lasts // 60} min; {marked}: {points}"]
+    if found.hit_rate is not None:
+        lines.append(f"cache hits: {found.hit_rate:.0%} of what was read in this conversation")
+    if found.breaks:
+        last, often = found.breaks[-1], "once" if len(found.breaks) == 1 else f"{len(found.breaks)} times"
+        lines.append(f"prefix last changed: {_when(last.at)}, {last.why} ({often} in all)")
     else:
         lines.append("prefix last changed: never in this conversation")
     return lines
@@ -124,13 +102,6 @@ def _cache(log: Log, profile: Profile, prefix: int) -> list[str]:
 
 def _when(at: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
-
-
-async def current_prompt(conversation: Talk) -> PromptEntry:
-    """The snapshot that the next request uses, or would use if it were the first."""
-    model = await conversation.services.models.get(conversation.model_reference())
-    prompt = conversation.log().prompt
-    return prompt or conversation.services.prompting.snapshot(model.profile, reason="preview", key=conversation.key)
 
 
 async def usage(order: Order) -> str:

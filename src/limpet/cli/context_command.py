@@ -8,6 +8,7 @@ import sys
 import click
 
 from limpet.assistant import commands_look
+from limpet.assistant.inspection import current_prompt
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
 from limpet.cli.talk import Talk
@@ -31,7 +32,7 @@ async def _context(invocation: Invocation, session: str, *, model: str, text: bo
     async with opener(invocation)(invocation, entrance) as services:
         conversation = Talk(services, session, lambda row: None, model=model).conversation
         if text:
-            prompt = await commands_look.current_prompt(conversation)
+            prompt = await current_prompt(conversation)
             say(prompt.system)
         else:
             say(await commands_look.context(conversation))

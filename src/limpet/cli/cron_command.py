@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from functools import partial
-from itertools import takewhile
 
 import click
 import msgspec
@@ -20,7 +19,8 @@ from limpet.cli.terminal import hand_over, pairs, say
 from limpet.config.agents import agent_names
 from limpet.config.paths import prepare_home
 from limpet.errors import InputError
-from limpet.schedule import desk, slots
+from limpet.schedule import desk
+from limpet.schedule.calendar import upcoming
 from limpet.schedule.desk import Maker
 from limpet.schedule.ledger import ago
 from limpet.schedule.zones import local, shown, users_zone, zone_of
@@ -29,9 +29,6 @@ from limpet.store.sql import Connection
 from limpet.types.envelope import Address
 from limpet.types.job import Job, JobAct, JobChange, JobRow, Occurrence
 
-DAY = 86_400_000
-MOST = 1_000
-"""Slots of one job that a calendar shows."""
 STALE = "The gateway has to run for it: `limpet gateway`."
 
 
@@ -184,23 +181,14 @@ def next_command(invocation: Invocation, *, days: int) -> None:
 
 def calendar(rows: list[JobRow], *, zone: str, now: int, days: int) -> str:
     """The slots of `rows` in the next days, by day; of a job that is due all the time the first, and how many."""
-    found: list[tuple[int, str]] = []
-    for row in rows:
-        coming = takewhile(lambda at: at <= now + days * DAY, slots.coming(row.job.schedule, now))
-        by_day: dict[str, list[int]] = {}
-        for _, at in zip(range(MOST), coming, strict=False):
-            by_day.setdefault(f"{local(at, zone_of(zone)):%Y-%m-%d}", []).append(at)
-        for times in by_day.values():
-            more = f" ({len(times)} times)" if len(times) > 1 else ""
-            found.append((times[0], f"{row.job.name}{more}"))
     lines: list[str] = []
     day = ""
-    for at, name in sorted(found):
-        moment = local(at, zone_of(zone))
+    for due in upcoming(rows, zone=zone, now=now, days=days):
+        moment = local(due.at, zone_of(zone))
         if (this := f"{moment:%a %Y-%m-%d}") != day:
             lines.append(this)
             day = this
-        lines.append(f"  {moment:%H:%M}  {name}")
+        lines.append(f"  {moment:%H:%M}  {due.name}" + (f" ({due.times} times)" if due.times > 1 else ""))
     return "\n".join(lines)
 
 

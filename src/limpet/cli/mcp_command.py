@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -21,6 +20,7 @@ from limpet.config.table import Key
 from limpet.config.write import set_values, unset_value
 from limpet.errors import InputError, UserError
 from limpet.mcp.foreign import read_servers
+from limpet.mcp.health import health
 from limpet.mcp.kept import Record, Records
 from limpet.mcp.names import server_parts, tool_name
 from limpet.mcp.oauth import Logins
@@ -60,7 +60,7 @@ def list_servers(invocation: Invocation, name: str) -> None:
         say("No servers. `limpet mcp add NAME COMMAND …` adds one, `limpet mcp import FILE` takes over others'.")
         return
     for_all = ((one, _spec(invocation, settings, one)) for one in sorted(settings.mcp.servers))
-    say(pairs((one, _health(spec, records, settings.mcp.servers[one].enabled)) for one, spec in for_all))
+    say(pairs((one, health(spec, records, enabled=settings.mcp.servers[one].enabled)) for one, spec in for_all))
 
 
 @mcp.command("add", context_settings={"allow_interspersed_args": False})
@@ -198,24 +198,6 @@ def _show_tools(settings: Settings, spec: ServerSpec, record: Record) -> None:
         say(f"prompt: /mcp {spec.name}.{prompt.name}  {prompt.description.partition(chr(10))[0][:100]}".rstrip())
     for one in record.dropped:
         say(f"left out: {one}")
-
-
-def _health(spec: ServerSpec, records: Records, enabled: bool) -> str:
-    """How a server is, as far as it is known: the last start of any process counts."""
-    record = records.read(spec.name)
-    if not enabled:
-        return "switched off"
-    if spec.fault:
-        return f"cannot be started: {spec.fault}"
-    if record.fingerprint != spec.fingerprint:
-        return "never started"
-    if record.failure:
-        return f"failed {_moment(record.failed_at)}: {record.failure}"
-    return f"{len(record.tools)} tools, last started {_moment(record.started_at)}"
-
-
-def _moment(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d %H:%M")
 
 
 def _spec(invocation: Invocation, settings: Settings, name: str) -> ServerSpec:

@@ -20,28 +20,18 @@ from limpet.cli.group import WORDS, Invocation
 from limpet.cli.sessions_find import find, reading
 from limpet.cli.terminal import pairs, say, wrapped
 from limpet.config.load import load_settings
-from limpet.config.schema import PolicySettings, RuleSettings
+from limpet.config.schema import PolicySettings
 from limpet.errors import InputError
 from limpet.session.log import Log
 from limpet.store import sessions
 from limpet.tools.deferred import unwrapped
+from limpet.tools.described import DEFAULTS, described
 from limpet.tools.profiles import PROFILES
 from limpet.tools.rules import Explanation, RulePolicy
 from limpet.types.content import ToolCall
 from limpet.types.envelope import TRUST_ORDER, Person, Trust
 from limpet.types.event import Event
 from limpet.types.ports import EVERYWHERE, BoundCall, Scope, Tool, Verdict
-
-DEFAULTS = (
-    ("danger", "asks before commands that wipe, format, shut down, rewrite history or touch credentials, always"),
-    ("credentials", "asks before file tools touch a file that holds credentials, always"),
-    ("taint", "with strangers' words in the conversation: asks before what could carry something out or stay"),
-    ("no sandbox", "asks before any command where commands cannot be isolated"),
-    ("host", "asks before a command outside the sandbox"),
-    ("mcp", "asks before tools of MCP servers that may change something, unless the server's settings allow them"),
-    ("unsafe", "asks before other tools that may change things outside the workspace"),
-    ("default", "allows the rest"),
-)
 
 IMPOSSIBLE = "not possible any more"
 
@@ -62,15 +52,7 @@ def list_command(invocation: Invocation) -> None:
             say(f"profile of {kind} {name}: {profile}")
     if settings.exec.mode == "list":
         say(wrapped(f"commands: {', '.join(settings.exec.allow) or 'none'}; others: {settings.exec.otherwise}"))
-    say(pairs([*map(_row, range(1, len(settings.rules) + 1), settings.rules), *DEFAULTS]))
-
-
-def _row(number: int, rule: RuleSettings) -> tuple[str, str]:
-    plain = msgspec.to_builtins(rule)
-    given = [
-        f"{name} = {json.dumps(value)}" for name, value in plain.items() if value and name not in ("decision", "name")
-    ]
-    return rule.name or f"policy.rules.{number}", f"{rule.decision}: {', '.join(given)}"
+    say(pairs([*described(settings.rules), *DEFAULTS]))
 
 
 @policy.command("explain")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from limpet.assistant import keeping
+from limpet.assistant import branching, keeping
 from limpet.assistant.commands_tree import FILES, went_back
 from limpet.assistant.keeping import Records
 from limpet.assistant.services import Services
@@ -21,10 +21,9 @@ from limpet.cli.terminal import say
 from limpet.cli.view import TerminalView
 from limpet.errors import InputError
 from limpet.session import branch, erase, keys
-from limpet.store import blobs, entries, forks, removal, sessions
+from limpet.store import blobs, entries, sessions
 from limpet.store.sessions import SessionRow
-from limpet.store.sql import Connection
-from limpet.types.entry import Label, Leaf, Payload
+from limpet.types.entry import Label, Leaf
 from limpet.undo.forget import forget
 
 UNREACHED = (
@@ -55,9 +54,7 @@ def fork_command(invocation: Invocation, *, session: str, place: str, name: str)
         async with opened(invocation) as services:
             log = services.store.read(lambda connection: entries.load(connection, row.id))
             leaf = branch.target(log, place) if place else services.store.read(lambda c: sessions.leaf(c, row.id))
-            line, key = branch.line_with_labels(log, leaf), keys.cli(row.agent, name)
-            now = services.clock.now()
-            return await services.store.write(lambda c: forks.fork(c, row, line, key=key, now=now))
+            return await branching.fork(services, row, leaf, key=keys.cli(row.agent, name))
 
     say(f"{asyncio.run(main())} is a copy of {row.id}: limpet chat --session {name}")
 
@@ -77,7 +74,7 @@ def label_command(invocation: Invocation, *, session: str, text: str, place: str
         async with opened(invocation) as services:
             log = services.store.read(lambda connection: entries.load(connection, row.id))
             target = branch.target(log, place) if place else branch.labelled(log)
-            await _append(services, row, Label(target=target, label=label))
+            await branching.append(services, row, Label(target=target, label=label))
 
     asyncio.run(main())
     say(f"Labelled {label}.")
@@ -100,7 +97,7 @@ def rewind_command(invocation: Invocation, *, session: str, place: str) -> None:
             log = services.store.read(lambda connection: entries.load(connection, row.id))
             if not place:
                 return branch.listing(log) or "Nothing was said there yet."
-            await _append(services, row, Leaf(branch.target(log, place)))
+            await branching.append(services, row, Leaf(branch.target(log, place)))
             return f"{went_back(services.store.read(lambda c: entries.load(c, row.id)))} {FILES}"
 
     say(asyncio.run(main()))
@@ -206,22 +203,6 @@ def _confirm(question: str, *, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise InputError(f"{question} There is nobody to ask.", hint="Say so with --yes.")
     click.confirm(question, abort=True, err=True)
-
-
-async def _append(services: Services, row: SessionRow, payload: Payload) -> None:
-    """Append a fact to a session on which nobody works. Raises `InputError`."""
-    now, owner = services.clock.now(), services.owner
-
-    def work(connection: Connection) -> None:
-        removal.check_idle(connection, row.id, owner=owner)
-        lease = sessions.claim(connection, row.id, owner=owner)
-        entries.append(connection, lease, payload, turn="", now=now)
-        sessions.release(connection, lease)
-
-    try:
-        await services.store.write(work)
-    finally:
-        owner.held.discard(row.id)
 
 
 def _report(removed: erase.Removed, row: SessionRow, *, scrubbed: bool, workspace: str, home: Path) -> list[str]:

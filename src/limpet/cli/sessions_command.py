@@ -21,11 +21,11 @@ from limpet.session.branch import first_words
 from limpet.session.export import jsonl, markdown
 from limpet.session.keys import kind_of
 from limpet.session.openclaw import openclaw
+from limpet.session.overview import Overview
 from limpet.session.search import Hit
 from limpet.session.tree import path
-from limpet.store import blobs, entries, sessions, turns, usage
+from limpet.store import blobs, entries, sessions
 from limpet.store.sessions import SessionRow
-from limpet.store.sql import Connection
 from limpet.types.entry import Entry, UserEntry
 
 SHOWN = 240
@@ -61,7 +61,7 @@ def list_command(invocation: Invocation, *, limit: int, state: str | None, agent
         for row in seen:
             hand_over(msgspec.json.encode(row).decode() + "\n")
     elif seen:
-        say(pairs((row.id, row.line()) for row in seen))
+        say(pairs((row.id, _line(row)) for row in seen))
     else:
         say("There is no conversation yet." if not (state or agent or key) else "There is no such conversation.")
 
@@ -162,50 +162,14 @@ async def _search(invocation: Invocation, words: str, within: list[str] | None, 
         return services.store.read(lambda connection: search.search(connection, words, within=within, limit=limit))
 
 
-class Overview(msgspec.Struct, frozen=True):
-    """One conversation in the list. Times are UTC ms, `cost` micro-dollars where it is known."""
-
-    id: str
-    key: str
-    agent: str
-    title: str
-    model: str
-    parent: str
-    turns: int
-    cost: int | None
-    created: int
-    updated: int
-    ended: int | None
-    end_reason: str
-    summary: str
-
-    @classmethod
-    def of(cls, connection: Connection, row: SessionRow) -> Overview:
-        first = entries.first(connection, row.id, "user")
-        return cls(
-            id=row.id,
-            key=row.key,
-            agent=row.agent,
-            title=row.title or (first_words(first) if first else ""),
-            model=row.model,
-            parent=row.parent,
-            turns=turns.count(connection, row.id),
-            cost=usage.of_session(connection, row.id).cost,
-            created=row.created,
-            updated=row.updated,
-            ended=row.ended,
-            end_reason=row.end_reason,
-            summary=row.summary,
-        )
-
-    def line(self) -> str:
-        state = f"ended ({self.end_reason})" if self.ended else "live"
-        count = f"{self.turns} turn{'' if self.turns == 1 else 's'}"
-        cost = f"${self.cost / 1e6:.2f}" if self.cost is not None else ""
-        kind = "helper" if kind_of(self.key) == "subagent" else "fork"
-        origin = f"{kind} of {self.parent}" if self.parent else ""
-        parts = [_when(self.updated), self.key, state, count, cost, self.model, origin]
-        return "  ".join(part for part in parts if part) + (f"\n{self.title}" if self.title else "")
+def _line(row: Overview) -> str:
+    state = f"ended ({row.end_reason})" if row.ended else "live"
+    count = f"{row.turns} turn{'' if row.turns == 1 else 's'}"
+    cost = f"${row.cost / 1e6:.2f}" if row.cost is not None else ""
+    kind = "helper" if kind_of(row.key) == "subagent" else "fork"
+    origin = f"{kind} of {row.parent}" if row.parent else ""
+    parts = [_when(row.updated), row.key, state, count, cost, row.model, origin]
+    return "  ".join(part for part in parts if part) + (f"\n{row.title}" if row.title else "")
 
 
 def _as_json(hit: Hit) -> dict[str, object]:

@@ -39,7 +39,7 @@ for command in COMMANDS:
 def list_skills(invocation: Invocation) -> None:
     """The skills there are, where each was found, and what it lacks."""
     shelf = open_shelf(invocation)
-    rows = [(one.name, f"{one.origin}; {_state(one, shelf)}") for one in shelf.found.skills]
+    rows = [(one.name, f"{one.origin}; {shelf.state(one)}") for one in shelf.found.skills]
     if not rows:
         say("There are no skills. docs/skills.md says how to add one.")
         return
@@ -56,7 +56,7 @@ def info(invocation: Invocation, name: str) -> None:
     shelf, records = open_shelf(invocation), load(invocation.home().root)
     one = find(shelf, name)
     known = records.installed.get(one.name)
-    rows = [("about", one.description), ("state", _state(one, shelf)), ("file", os.path.join(one.folder, "SKILL.md"))]
+    rows = [("about", one.description), ("state", shelf.state(one)), ("file", os.path.join(one.folder, "SKILL.md"))]
     rows += [("homepage", one.front.homepage)] if one.front.homepage else []
     rows += [("installed from", f"{known.source} {known.revision}".strip())] if known else []
     rows += [("needs", one.front.needs.told())]
@@ -146,15 +146,3 @@ def find(shelf: Shelf, name: str) -> Skill:
         names = ", ".join(sorted(one.name for one in shelf.found.skills)) or "none"
         raise InputError(f"There is no skill {name}. There are: {names}.")
     return next((offered for offered in shelf.offered if offered.name == name), one)
-
-
-def _state(one: Skill, shelf: Shelf) -> str:
-    if one.name in shelf.held:
-        return f"held back, {shelf.held[one.name]}"
-    if one.name in shelf.disabled:
-        return "disabled (skills.disabled)"
-    lacks = shelf.lacks(one)
-    if lacks:
-        return f"lacks {', '.join(lacks)}"
-    offered = next((skill for skill in shelf.offered if skill.name == one.name), one)
-    return f"not granted: {one.front.needs.told()}" if offered.ungranted else "offered"

@@ -11,12 +11,11 @@ from limpet.cli.group import Invocation
 from limpet.cli.moments import ago, now_ms
 from limpet.cli.sessions_find import reading
 from limpet.cli.terminal import hand_over, pairs, say
-from limpet.gateway.status import Snapshot, read_snapshot
+from limpet.gateway.status import Snapshot, living
 from limpet.gateway.supervisor import Health
 from limpet.prompt.runtime import day_start
 from limpet.store import outlook, spending, subagents
 from limpet.store.outlook import Outlook
-from limpet.store.owner import Owner
 
 NO_GATEWAY = "no gateway runs (`limpet gateway` starts one)"
 STALE = 30_000
@@ -44,9 +43,7 @@ def status(invocation: Invocation, *, as_json: bool) -> int:
     Exit code 1 when something needs you: a channel that is not connected, a message that did not arrive.
     """
     home, now = invocation.home(), now_ms()
-    snapshot = read_snapshot(str(home.run / "gateway.json"))
-    if snapshot is not None and not _lives(str(home.run), snapshot.owner):
-        snapshot = None
+    snapshot = living(str(home.run))
     zone = invocation.settings().settings.user.timezone
     with reading(invocation) as connection:
         found = outlook.look(connection) if connection else Outlook()
@@ -61,14 +58,6 @@ def status(invocation: Invocation, *, as_json: bool) -> int:
     else:
         say(pairs(_lines(report, now)))
     return int(_needs_you(report))
-
-
-def _lives(run: str, owner: str) -> bool:
-    us = Owner(run)
-    try:
-        return us.alive(owner)
-    finally:
-        us.close()
 
 
 def _needs_you(report: Report) -> bool:

@@ -14,8 +14,7 @@ import msgspec
 from limpet.cli.group import Invocation
 from limpet.cli.sessions_command import reading
 from limpet.cli.terminal import say, width
-from limpet.store.spending import Group, Spent, spent
-from limpet.types.usage import NO_USAGE
+from limpet.store.spending import Group, Spent, spent, together
 
 DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 COLUMNS = ("requests", "input", "cached", "hit rate", "output", "cost")
@@ -51,7 +50,7 @@ def table(rows: Sequence[Spent]) -> str:
     """The rows as a table, with a sum and remarks below it."""
     cells = [["", *COLUMNS], *([row.name, *_cells(row)] for row in rows)]
     if len(rows) > 1:
-        cells.append(["all", *_cells(total(rows))])
+        cells.append(["all", *_cells(together(rows))])
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     lines = [
         "  ".join(
@@ -59,7 +58,7 @@ def table(rows: Sequence[Spent]) -> str:
         )
         for line in cells
     ]
-    return "\n".join([*lines, *remarks(total(rows))])
+    return "\n".join([*lines, *remarks(together(rows))])
 
 
 def remarks(row: Spent) -> list[str]:
@@ -90,25 +89,10 @@ def chart(rows: Sequence[Spent]) -> str:
 def as_csv(rows: Sequence[Spent]) -> str:
     """The rows as CSV with a head line; money in dollars, empty where it is not known."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(_plain(total([]))), lineterminator="\n")
+    writer = csv.DictWriter(out, fieldnames=list(_plain(together([]))), lineterminator="\n")
     writer.writeheader()
     writer.writerows(_plain(row) for row in rows)
     return out.getvalue()
-
-
-def total(rows: Sequence[Spent]) -> Spent:
-    """All rows as one."""
-    used = Spent(name="all", requests=0, usage=NO_USAGE, unpriced=0, lost=0)
-    for row in rows:
-        used = Spent(
-            name="all",
-            requests=used.requests + row.requests,
-            usage=used.usage + row.usage,
-            unpriced=used.unpriced + row.unpriced,
-            lost=used.lost + row.lost,
-            estimated=used.estimated + row.estimated,
-        )
-    return used
 
 
 def _cells(row: Spent) -> list[str]:

@@ -9,6 +9,10 @@ import msgspec
 from msgspec import Struct
 
 from limpet.gateway.supervisor import Health
+from limpet.store.owner import Owner
+
+FILE = "gateway.json"
+"""Below the folder `run`."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -41,3 +45,15 @@ def read_snapshot(path: str) -> Snapshot | None:
             return msgspec.json.decode(file.read(), type=Snapshot)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def living(run: str) -> Snapshot | None:
+    """What the gateway that runs over the folder `run` wrote last; None when none does."""
+    found = read_snapshot(os.path.join(run, FILE))
+    if found is None:
+        return None
+    us = Owner(run)
+    try:
+        return found if us.alive(found.owner) else None
+    finally:
+        us.close()

@@ -13,14 +13,16 @@ from collections.abc import Callable, Generator
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
+from limpet.config.server_token import is_loopback
 from limpet.errors import UserError
 from limpet.server import protocol
 from limpet.server.connection import PING, Connection
-from limpet.server.guard import Guard, is_loopback
+from limpet.server.guard import Guard
 from limpet.server.house import House
 from limpet.server.webhooks import Webhooks
 
@@ -38,10 +40,16 @@ HEADERS = {
 
 
 class Server:
-    """Serves `house` on `host` and `port`. `blob` gives the path of a file by its hash."""
+    """Serves `house` on `host` and `port`. `blob` gives the path of a file by its hash, `page` is all below `/web`."""
 
     def __init__(
-        self, house: House, guard: Guard, *, blob: Callable[[str], str], webhooks: Webhooks | None = None
+        self,
+        house: House,
+        guard: Guard,
+        *,
+        blob: Callable[[str], str],
+        webhooks: Webhooks | None = None,
+        page: ASGIApp | None = None,
     ) -> None:
         self._house = house
         self._guard = guard
@@ -56,6 +64,7 @@ class Server:
                 Route("/files/{blob}", self._file),
                 *([Route("/hooks/{name}", webhooks.answer, methods=METHODS)] if webhooks is not None else []),
                 WebSocketRoute("/ws", self._connect),
+                *([Mount("/web", page), Route("/", self._home)] if page is not None else []),
             ]
         )
 
@@ -89,6 +98,9 @@ class Server:
         finally:
             server.should_exit = True
             await asyncio.wait((task,), timeout=5)
+
+    async def _home(self, request: Request) -> Response:
+        return self._refusal(request) or RedirectResponse("/web/", 303, headers=HEADERS)
 
     async def _healthz(self, request: Request) -> Response:
         return self._refusal(request) or PlainTextResponse("ok\n", headers=HEADERS)

@@ -7,11 +7,12 @@ has to be connected. The event id is the key that the client gives its message.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from limpet.channels.fixed import Fixed
 from limpet.config.channels import ChannelSettings
 from limpet.errors import NotReadyError
-from limpet.types.channel import ALL, Arrival, Desk, Piece, Traits
+from limpet.types.channel import ALL, Arrival, Desk, File, Piece, Traits
 from limpet.types.envelope import Address
 
 NAME, ACCOUNT = "web", "main"
@@ -47,11 +48,11 @@ class WebChannel(Fixed):
         finally:
             self._desk = None
 
-    async def say(self, chat: str, text: str, key: str) -> None:
+    async def say(self, chat: str, text: str, key: str, *, files: Sequence[File] = ()) -> None:
         """The owner says something. Raises `StoreError`, `NotReadyError` while the gateway begins or ends."""
         if self._desk is None:
             raise NotReadyError("The gateway takes nothing right now.")
-        await self._desk.receive(Arrival(address(chat), key, OWNER, text))
+        await self._desk.receive(Arrival(address(chat), key, OWNER, text, files=tuple(files)))
 
     async def close(self) -> None:
         """Nothing is held."""

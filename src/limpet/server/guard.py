@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import hmac
-import ipaddress
-import os
-import secrets
 from collections.abc import Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from limpet.errors import ConfigError
+from limpet.config.server_token import is_loopback
 from limpet.types.ports import Clock
 
 MOST_FAILURES = 10
@@ -18,7 +14,6 @@ WINDOW = 60.0
 """Wrong tokens of one address in so many seconds, after which it is not even listened to."""
 FORGET = 10_000
 """Addresses after which those are forgotten whose failures are over."""
-TOKEN_FILE = "server-token"
 
 
 class Failures:
@@ -44,7 +39,7 @@ class Failures:
         return len(recent) >= MOST_FAILURES
 
     def note(self, peer: str) -> None:
-        """An address has shown something wrong."""
+        """An address has shown something wrong: a token, a password, a link."""
         if not self.is_locked(peer):
             self._failures.setdefault(peer, []).append(self._clock.monotonic())
         if len(self._failures) > FORGET:
@@ -84,16 +79,6 @@ def foreign_page(headers: Mapping[str, str]) -> str:
     return f"pages of {origin[:100]} may not" if origin and _place(origin) != headers.get("host", "") else ""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host to listen on, or a name asked for, is this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _place(origin: str) -> str:
     """Host and port of a page's origin; empty for what is none."""
     try:
@@ -107,26 +92,3 @@ def _hostname(host: str) -> str:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
         return ""
-
-
-def server_token(setting: str, *, host: str, root: Path) -> str:
-    """The token that clients have to show: the setting, else one of our own in the home (mode 600), on loopback only.
-
-    Raises `ConfigError` for a server that others can reach without one.
-    """
-    if setting:
-        return setting
-    if not is_loopback(host):
-        raise ConfigError(
-            f"The server would listen on {host}, where others can reach it, without a token.",
-            hint="Set one: limpet secrets set server, then limpet config set gateway.token secret:server.",
-        )
-    path = root / TOKEN_FILE
-    try:
-        return path.read_text("ascii").strip()
-    except FileNotFoundError:
-        made = secrets.token_urlsafe(32)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(fd, "w") as file:
-            file.write(made + "\n")
-        return made

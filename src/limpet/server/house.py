@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from limpet import __version__
 from limpet.gateway.gateway import Gateway
 from limpet.gateway.watch import Watch
@@ -14,8 +16,9 @@ from limpet.store.driver import Store
 from limpet.store.nudge import Nudges
 from limpet.store.outbox import Place
 from limpet.store.sql import Connection
+from limpet.types.channel import File
 from limpet.types.entry import AssistantEntry, UserEntry
-from limpet.types.envelope import OutboxRow
+from limpet.types.envelope import Address, OutboxRow
 
 LOOK_BACK = 8
 """Entries that are looked through for each message of a history."""
@@ -37,12 +40,15 @@ class House:
         """The session key of a chat."""
         return keys.web(self._agent, chat)
 
-    async def say(self, chat: str, text: str, key: str) -> bool:
+    async def say(self, chat: str, text: str, key: str, *, files: Sequence[File] = ()) -> bool:
         """Whether it is new. Raises `StoreError`, `NotReadyError`."""
         known = self.store.read(lambda connection: inbox.find_event(connection, address(chat), key))
         if known is None:
-            await self._channel.say(chat, text, key)
+            await self._channel.say(chat, text, key, files=files)
         return known is None
+
+    def address_of(self, chat: str) -> Address:
+        return address(chat)
 
     def newest(self, chat: str) -> Place:
         return self.store.read(lambda connection: outbox.newest(connection, address(chat)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from limpet.errors import InputError
 from limpet.session.project import Projection
 from limpet.session.stand_in import plain_user
@@ -109,3 +111,20 @@ def _check_whole(entries: Sequence[Entry], leaf: str) -> None:
     projection.extend(line_to(entries, leaf))
     if projection.pending():
         raise InputError(f"{leaf} stands between calls and their results.", hint="Choose a message.")
+
+
+class Tip(Struct, frozen=True):
+    """The end of a branch: its last entry, and the beginning of what a person said last on it."""
+
+    entry: Entry
+    words: str
+
+
+def tips(entries: Sequence[Entry]) -> list[Tip]:
+    """The ends of all branches of a tree, newest first."""
+    tree = [entry for entry in entries if not isinstance(entry.payload, Label | Leaf)]
+    parents = {entry.parent for entry in tree}
+    said: dict[str, str] = {}
+    for entry in tree:
+        said[entry.id] = first_words(entry) if isinstance(entry.payload, UserEntry) else said.get(entry.parent, "")
+    return [Tip(entry, said[entry.id]) for entry in reversed(tree) if entry.id not in parents]

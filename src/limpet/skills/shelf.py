@@ -92,6 +92,18 @@ class Shelf:
         """What a skill needs and this machine has not."""
         return missing(skill.front.gates, self._here)
 
+    def state(self, one: Skill) -> str:
+        """Whether a skill is offered, in words, or why it is not."""
+        if one.name in self.held:
+            return f"held back, {self.held[one.name]}"
+        if one.name in self.disabled:
+            return "disabled (skills.disabled)"
+        lacks = self.lacks(one)
+        if lacks:
+            return f"lacks {', '.join(lacks)}"
+        offered = next((skill for skill in self.offered if skill.name == one.name), one)
+        return f"not granted: {one.front.needs.told()}" if offered.ungranted else "offered"
+
     def callable(self) -> tuple[Skill, ...]:
         """The offered skills that people may call."""
         return tuple(one for one in self.offered if one.front.invocable)

@@ -103,6 +103,14 @@ def of_kind(connection: Connection, kind: str) -> list[Entry]:
     return list(map(_entry, rows))
 
 
+def of_kind_in(connection: Connection, session: str, kind: str) -> list[Entry]:
+    """The entries of one kind in a session, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM entries WHERE session = ? AND kind = ? ORDER BY seq", (session, kind)
+    )
+    return list(map(_entry, rows))
+
+
 def last_seq(connection: Connection, session: str) -> int:
     """The place of the newest entry, 0 for an empty session."""
     row = connection.execute("SELECT next_seq - 1 FROM sessions WHERE id = ?", (session,)).fetchone()

@@ -95,6 +95,16 @@ def after(connection: Connection, address: Address, place: Place, *, limit: int)
     return [_row(row) for row in rows]
 
 
+def latest(connection: Connection, address: Address, *, limit: int) -> list[OutboxRow]:
+    """What has arrived in a chat last, in order."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox INDEXED BY outbox_arrived WHERE {_IN_CHAT} AND state = 'sent'"
+        " AND kind != 'preview' ORDER BY ifnull(place, id) DESC, id DESC LIMIT ?",
+        (*_chat(address), limit),
+    )
+    return list(map(_row, rows))[::-1]
+
+
 def newest(connection: Connection, address: Address) -> Place:
     """The place of what has arrived in a chat last; that before everything where nothing has."""
     row = connection.execute(

@@ -62,14 +62,15 @@ def find(connection: Connection, session: str) -> SessionRow | None:
 
 
 def recent(
-    connection: Connection, *, limit: int = 50, state: str = "", agent: str = "", key: str = ""
+    connection: Connection, *, limit: int = 50, skip: int = 0, state: str = "", agent: str = "", key: str = ""
 ) -> list[SessionRow]:
-    """The newest sessions, by their last entry: `live` or `ended` ones, of an agent, whose key holds a text."""
+    """The newest sessions but for the first `skip`, by their last entry: `live` or `ended` ones, of an agent, whose key
+    holds a text."""
     conditions = {"live": "ended IS NULL", "ended": "ended IS NOT NULL"}
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM sessions WHERE {conditions.get(state, 'TRUE')}"
-        " AND agent = COALESCE(NULLIF(?, ''), agent) AND instr(key, ?) ORDER BY updated DESC, id DESC LIMIT ?",
-        (agent, key, limit),
+        " AND agent = COALESCE(NULLIF(?, ''), agent) AND instr(key, ?) ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?",
+        (agent, key, limit, skip),
     )
     return [convert(row, SessionRow) for row in rows]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct, convert
 
 from limpet.store.sql import Connection
-from limpet.types.usage import Usage
+from limpet.types.usage import NO_USAGE, Usage
 
 Group = Literal["day", "agent", "model", "channel", "session"]
 
@@ -102,3 +103,18 @@ def spent(connection: Connection, group: Group, *, since: int, offset: int = 0) 
         )
         for row in convert(rows.fetchall(), list[_Row])
     ]
+
+
+def together(rows: Sequence[Spent]) -> Spent:
+    """All rows as one."""
+    used = Spent(name="all", requests=0, usage=NO_USAGE, unpriced=0, lost=0)
+    for row in rows:
+        used = Spent(
+            name="all",
+            requests=used.requests + row.requests,
+            usage=used.usage + row.usage,
+            unpriced=used.unpriced + row.unpriced,
+            lost=used.lost + row.lost,
+            estimated=used.estimated + row.estimated,
+        )
+    return used
