@@ -54,6 +54,18 @@ def test_a_place_is_a_number_or_a_label() -> None:
             branch.target(log.entries, nowhere)
 
 
+def test_the_ends_of_branches_are_told_by_what_was_said_last_on_them() -> None:
+    log = Builder()
+    log.user("one")
+    answer = log.assistant("a")
+    log.user("two")
+    log.assistant("b")
+    log.add(Leaf(answer))
+    log.user("other")
+    log.assistant("c")
+    assert [one.words for one in branch.tips(log.entries)] == ["other", "two"]
+
+
 def test_a_place_between_calls_and_results_is_refused() -> None:
     log = Builder()
     log.user("go")

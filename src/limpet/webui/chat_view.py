@@ -22,7 +22,9 @@ from limpet.webui.transcript import BESIDE, PAGE, Item
 LOOK = 1.0
 """Seconds between two looks when nothing has been heard."""
 PACE = 0.04
-"""Seconds between two pictures of what is being written."""
+"""Seconds between two pictures of what is being written, at the least."""
+REST = 3
+"""So many times as long as a picture takes nothing is done: a long answer must not keep the gateway busy."""
 MOST = 3 * PAGE
 """Messages that the page holds at once; then the oldest of them go."""
 
@@ -93,9 +95,10 @@ class ChatView:
                     except TimeoutError:
                         pass
                     feed.news.clear()
+                    began = self._desk.clock.monotonic()
                     if not self._list.is_deleted:
                         self._refresh()
-                    await asyncio.sleep(PACE)
+                    await asyncio.sleep(max(PACE, REST * (self._desk.clock.monotonic() - began)))
             finally:
                 nudged.cancel()
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from nicegui import events, ui
 
+from limpet.errors import LimpetError
 from limpet.types.channel import File
 from limpet.webui import chats, texts
 from limpet.webui.desk import Desk
 from limpet.webui.feed import Feed
-from limpet.webui.parts import icon_button, told
+from limpet.webui.parts import icon_button, tell, told
 
 LARGEST = 20_000_000
 """Bytes of one file."""
+ENTER = "(event) => { if (event.shiftKey || event.isComposing) return; event.preventDefault(); emit(); }"
+"""Enter says it, unless it chooses a character that is being composed."""
 
 
 class Composer:
@@ -35,7 +38,7 @@ class Composer:
             ).style("display: none")
             icon_button("attach_file", texts.CHAT_ATTACH, lambda: self._upload.run_method("pickFiles"))
             self._text = ui.textarea().props(f'outlined autogrow dense aria-label="{texts.CHAT_SAY}" maxlength=400000')
-            self._text.on("keydown.enter.exact.prevent", self._say)
+            self._text.on("keydown.enter", self._say, js_handler=ENTER)
             self._text.on("keydown.esc", self._stop)
             self._stop_button = icon_button("stop", texts.CHAT_STOP, self._stop)
             icon_button("send", texts.CHAT_SEND, self._say, color="primary")
@@ -48,11 +51,15 @@ class Composer:
         text = (self._text.value or "").strip()
         if not text and not self._files:
             return
-        files, self._files = self._files, []
         self._text.set_value("")
+        try:
+            await chats.say(self._desk, self._name, text, files=self._files)
+        except LimpetError as error:
+            self._text.set_value(text)  # nothing that was typed is lost
+            tell(error)
+            return
+        self._files.clear()
         self._chosen.clear()
-        async with told():
-            await chats.say(self._desk, self._name, text, files=files)
         self._feed.news.set()
 
     async def _stop(self) -> None:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from nicegui import ui
 from nicegui.context import context
 
+from limpet import __version__
 from limpet.store import approvals
 from limpet.webui import texts
 from limpet.webui.desk import Desk
@@ -23,7 +24,7 @@ KEEP_DARK = f"document.cookie = '{DARK_COOKIE}={{value}}; path={PREFIX}; max-age
 
 def frame(desk: Desk) -> None:
     """Everything but the view itself."""
-    ui.add_head_html(f'<link rel="stylesheet" href="{PREFIX}/static/limpet.css">')
+    ui.add_head_html(f'<link rel="stylesheet" href="{PREFIX}/static/limpet.css?{__version__}">')
     ui.colors(primary=ACCENT)
     dark = _dark()
     with ui.header().classes("lp-header"):

@@ -26,8 +26,13 @@ async def told() -> AsyncGenerator[None]:
     try:
         yield
     except LimpetError as error:
-        log.info("at the page: %s", error)
-        ui.notify(texts.FAILED.format(error=error.present()), type="negative", multi_line=True)
+        tell(error)
+
+
+def tell(error: LimpetError) -> None:
+    """Say what does not work."""
+    log.info("at the page: %s", error)
+    ui.notify(texts.FAILED.format(error=error.present()), type="negative", multi_line=True)
 
 
 @contextmanager

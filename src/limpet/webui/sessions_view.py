@@ -16,7 +16,7 @@ from limpet.webui import chats, exports, texts
 from limpet.webui.desk import Desk
 from limpet.webui.feed import Feed
 from limpet.webui.message import Message, Wish
-from limpet.webui.parts import Pages, heading, sheet, small_button, told, when
+from limpet.webui.parts import Pages, heading, pairs, sheet, small_button, told, when
 from limpet.webui.transcript import dollars
 
 HITS = 30
@@ -34,7 +34,7 @@ def show(desk: Desk) -> None:
         listed = ui.element("div").classes("lp-list")
         with listed:
             pages = Pages(
-                lambda skip, limit: _rows(desk, str(state.value or ""), skip=skip, limit=limit), partial(_row)
+                lambda skip, limit: _rows(desk, state=str(state.value or ""), skip=skip, limit=limit), partial(_row)
             )
     state.on_value_change(pages.anew)
 
@@ -61,7 +61,7 @@ async def find(desk: Desk, words: str) -> list[Hit]:
     return desk.store.read(lambda connection: search.search(connection, words, limit=HITS))
 
 
-def _rows(desk: Desk, state: str, *, skip: int, limit: int) -> list[Overview]:
+def _rows(desk: Desk, *, state: str, skip: int, limit: int) -> list[Overview]:
     def work(connection: Connection) -> list[Overview]:
         rows = sessions.recent(connection, limit=limit, skip=skip, state=state)
         return [Overview.of(connection, row) for row in rows]
@@ -105,9 +105,12 @@ def show_one(desk: Desk, session: str) -> None:
             for form in exports.FORMS:
                 small_button(texts.SESSION_EXPORT.format(form=form), partial(_export, desk, row.id, form))
         branches(desk, row.id)
+        items = feed.load()
+        if names := feed.labels():
+            pairs([(texts.SESSION_LABELS, ", ".join(names))])
         heading(texts.MESSAGES)
         with ui.element("div").classes("lp-stream") as stream:
-            for item in feed.load():
+            for item in items:
                 Message(item, wanted=lambda wish: _wanted(desk, row.id, wish), readonly=True)
 
     def earlier() -> None:

@@ -94,6 +94,7 @@ SESSIONS_SEARCH = "Search in what was said"
 SESSIONS_STATES = {"": "All", "live": "Going on", "ended": "Ended"}
 SESSIONS_LIVE, SESSIONS_ENDED, SESSIONS_TURNS = "goes on", "ended ({why})", "{count} turns"
 SESSION_OPEN, SESSION_CONTEXT, SESSION_EXPORT = "Open the chat", "Context", "Export {form}"
+SESSION_LABELS = "Labels"
 
 APPROVALS_NONE = "Nothing waits for your word."
 APPROVALS_ALWAYS, APPROVALS_PAST = "What you said yes to for good", "Decided last"

@@ -58,7 +58,7 @@ def chart(rows: list[Spent], *, is_day: bool) -> dict[str, object]:
         "animation": False,
         "color": COLOURS,
         "textStyle": {"color": GREY},
-        "tooltip": {"trigger": "axis"},
+        "tooltip": {"trigger": "axis", "renderMode": "richText"},
         "legend": {"data": [texts.USAGE_MONEY, texts.USAGE_TOKENS, texts.USAGE_HITS], "textStyle": {"color": GREY}},
         "grid": {"left": 60, "right": 60, "bottom": 70},
         "xAxis": {"type": "category", "data": [row.name for row in shown], "axisLabel": {"rotate": 30}},
