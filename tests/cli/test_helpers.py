@@ -100,7 +100,8 @@ def test_status_and_sessions_show_a_helper_beneath_its_conversation(tmp_path: Pa
     (helper,) = json.loads(as_json.out)["helpers"]
     assert " working, " in helper
     assert helper.endswith(": look at the sea")
-    assert helper in shown.out
+    assert f"{helper.split()[0]} working, " in shown.out
+    assert ": look at the sea" in shown.out
     keys = [json.loads(line)["key"] for line in listed.out.splitlines()]
     assert keys[0] == "agent:main:main"
     assert keys[1].startswith("agent:main:main:subagent:h")

@@ -41,8 +41,8 @@ async def next_start(folder: Path) -> tuple[str, str]:
     """What the next process does, and what its conversation then hears, twice."""
     async with home(folder, ScriptedModel([])) as (services, _), Sandbox(enabled=False) as sandbox:
         await Processes(sandbox, StoredProcesses(services.store, services.owner, services.clock)).end_lost()
-        first = await services.store.write(lambda connection: tell(connection, KEY))
-        return first, await services.store.write(lambda connection: tell(connection, KEY))
+        first = await services.store.write(lambda connection: tell(connection, KEY, now=1))
+        return first, await services.store.write(lambda connection: tell(connection, KEY, now=1))
 
 
 @pytest.mark.parametrize("with_inits", [False, True])
