@@ -12,8 +12,10 @@ import limpet
 from limpet import Agent, Reply, ask, tool
 from limpet.errors import ConfigError, InputError, RequestError, UserError
 from limpet.sdk import Settings
+from limpet.testing.channel import FakeChannel
 from limpet.testing.scripted import Answer, ScriptedModel, Step, call
 from limpet.types.approval import Approval
+from limpet.types.channel import Traits
 from limpet.types.event import Event, TextDelta, ToolEnded, TurnEnded
 
 DANGER = Answer(calls=(call("exec", {"command": "rm -rf /", "place": "host"}),))
@@ -209,3 +211,17 @@ def test_everything_that_the_package_offers_is_there() -> None:
         assert getattr(limpet, name).__name__ == name
     with pytest.raises(AttributeError):
         limpet.nothing  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_program_may_have_a_gateway_with_channels_of_its_own(tmp_path: Path) -> None:
+    async def main() -> tuple[str, ...]:
+        fake, stop = FakeChannel(traits=Traits()), asyncio.Event()
+        agent = Agent(tmp_path, model=ScriptedModel(["hi ann"]), settings={"gateway.port": 0, "agent.limits.steps": 3})
+        serving = asyncio.create_task(agent.serve(fake, owners=["ann"], stop=stop))
+        await fake.say("hello")
+        await fake.until(lambda: bool(fake.answers("ann")), within=30)
+        stop.set()
+        await serving
+        return fake.answers("ann")
+
+    assert asyncio.run(main()) == ("hi ann",)

@@ -15,12 +15,12 @@ from msgspec import structs
 from limpet import wiring
 from limpet.assistant.addresses import named
 from limpet.channels.kinds import KINDS
-from limpet.cli.door import Entrance
+from limpet.cli.door import Entrance, Nobody
 from limpet.cli.group import Invocation
 from limpet.config import schema, webhooks
 from limpet.config.agents import MAIN, agent_names, settings_of
 from limpet.config.channels import accounts
-from limpet.config.load import Loaded, load_settings
+from limpet.config.load import Loaded
 from limpet.config.paths import Home, find_workspace
 from limpet.doors import Doors
 from limpet.errors import ConfigError, LimpetError
@@ -56,22 +56,31 @@ Opener = Callable[["Household", Home], Opening]
 
 
 @asynccontextmanager
-async def open_gateway(invocation: Invocation, doors: Opener | None = None) -> AsyncGenerator[Gateway]:
+async def open_gateway(
+    invocation: Invocation,
+    doors: Opener | None = None,
+    *,
+    entrance: Entrance | None = None,
+    beside: Callable[[Opening], Opening] = lambda usual: usual,
+) -> AsyncGenerator[Gateway]:
     """The gateway of a home, until the block ends. Raises `UserError`, `StoreError`.
 
-    `doors` gives the channels instead of those that are configured.
+    `doors` gives the channels instead of those that are configured. What a program brings stands in `entrance` (model,
+    tools) and `beside` (channels with the usual ones).
     """
     home, loaded, watch = invocation.home(), invocation.settings(), Watch()
     wiring.prepare(loaded.settings, home, emit=watch.emit)
     async with AsyncExitStack() as stack:
         stack.enter_context(only_one(str(home.run)))
         state = await wiring.open_state(stack, home, loaded.settings.store)
-        agents = Household(home, loaded, state, watch=watch)
+        entrance = entrance or Entrance(watch.emit, Nobody())
+        agents = Household(home, loaded, state, watch=watch, entrance=entrance, read=invocation.read)
         stack.push_async_callback(agents.close)
         await agents.forget_owners()
         ground = Ground(state.store, state.owner, state.nudges, SystemClock(), agents)
         web = WebChannel()
-        opening = doors(agents, home) if doors else Doors(lambda: agents.settings, home, web, state.store)
+        usual = Doors(lambda: agents.settings, home, web, state.store)
+        opening = doors(agents, home) if doors else beside(usual)
         agents.kinds = (*KINDS, *(kind for kind, _ in opening.configured()))
         agents.check(loaded.settings)
         gateway = Gateway(ground, opening, watch, status=str(home.run / FILE), restarting=agents.restarting)
@@ -174,12 +183,17 @@ class _Agent:
 
 @dataclass(slots=True)
 class Household:
-    """Implements the port `Agents`: each is built when it is first used, and anew after a change."""
+    """Implements the port `Agents`: each is built when it is first used, and anew after a change.
+
+    `read` gives the settings as they are now; `entrance` is what all agents have in common.
+    """
 
     home: Home
     loaded: Loaded
     state: State
     watch: Watch
+    entrance: Entrance
+    read: Callable[[], Loaded]
     restarting: asyncio.Event = field(default_factory=asyncio.Event)
     kinds: tuple[str, ...] = ()
     _agents: dict[str, _Agent] = field(default_factory=dict[str, _Agent])
@@ -231,7 +245,14 @@ class Household:
             loaded = self.loaded
             wiring.prepare(settings_of(loaded.settings, agent), self.home, emit=self.watch.emit)
             async with AsyncExitStack() as stack:
-                entrance = Entrance(self.watch.emit, OwnerAsker(self), agent=agent, announce=False, stays=True)
+                entrance = structs.replace(
+                    self.entrance,
+                    emit=self.watch.emit,
+                    approvals=OwnerAsker(self),
+                    agent=agent,
+                    announce=False,
+                    stays=True,
+                )
                 services = await wiring.open_agent(stack, loaded, home=self.home, entrance=entrance, state=self.state)
                 # Meanwhile somebody else may have been faster, or the settings changed: then ours ends with the stack.
                 if agent not in self._agents and loaded is self.loaded:
@@ -258,7 +279,7 @@ class Household:
         if seen == self._seen:
             return False
         try:
-            loaded = load_settings(self.home.config, os.environ)
+            loaded = self.read()
             if self.loaded.exists and not loaded.exists:
                 raise ConfigError(f"{self.home.config} is gone.", hint="Put it back, or restart for all defaults.")
             self.check(loaded.settings)

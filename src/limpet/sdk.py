@@ -27,13 +27,16 @@ from limpet.cli.door import Entrance
 from limpet.cli.group import Invocation
 from limpet.cli.message import attach
 from limpet.cli.talk import Talk
+from limpet.config.channels import ChannelSettings
 from limpet.config.load import Loaded, load_settings
 from limpet.config.paths import Home, find_home
+from limpet.gateway.gateway import Opening
 from limpet.llm.metered import Countable
 from limpet.session.export import markdown
 from limpet.store import turns, usage
 from limpet.types.approval import Approval
 from limpet.types.approval import Reply as Word
+from limpet.types.channel import Channel
 from limpet.types.envelope import Attachment, OutboxRow
 from limpet.types.event import Event, Notice
 from limpet.types.ports import Tool
@@ -141,6 +144,40 @@ class Agent:
     def stream(self, text: str, *, files: Sequence[str | Path] = ()) -> AsyncGenerator[Event]:
         """The same, with all that happens meanwhile; see `Session.stream`."""
         return self.session().stream(text, files=files)
+
+    async def serve(
+        self, *channels: Channel, owners: Sequence[str] = (), everyone: bool = False, stop: asyncio.Event | None = None
+    ) -> None:
+        """Be a gateway until `stop` is set or this is cancelled, with your own `channels` beside those of the settings.
+
+        `owners` are the ids of those who may do everything there; others are paired first, unless `everyone` may speak.
+        Not inside `async with`. Raises `UserError`, also where a gateway runs already.
+        """
+        from limpet.household import open_gateway  # the rest of Limpet, when it is used
+
+        settings = ChannelSettings(owners=tuple(owners), direct="open" if everyone else "pairing")
+
+        def beside(usual: Opening) -> Opening:
+            return _OwnDoors({(one.name, one.account): one for one in channels}, settings, usual)
+
+        async with open_gateway(self._invocation, entrance=self._entrance, beside=beside) as gateway:
+            await gateway.run(stop or asyncio.Event())
+
+
+class _OwnDoors:
+    """Implements the port `Opening`: the channels of a program, then the `usual` ones."""
+
+    def __init__(self, own: Mapping[tuple[str, str], Channel], settings: ChannelSettings, usual: Opening) -> None:
+        self._own = own
+        self._settings = settings
+        self._usual = usual
+
+    def configured(self) -> Mapping[tuple[str, str], ChannelSettings]:
+        return {**self._usual.configured(), **dict.fromkeys(self._own, self._settings)}
+
+    def open(self, kind: str, account: str) -> Channel:
+        own = self._own.get((kind, account))
+        return own if own is not None else self._usual.open(kind, account)
 
 
 class Session:
@@ -252,7 +289,7 @@ class Embedded(Invocation, frozen=True, kw_only=True):
         environ = {**os.environ, "LIMPET_HOME": self.folder, "LIMPET_CONFIG": ""} if self.folder else os.environ
         return find_home(environ)
 
-    def settings(self) -> Loaded:
+    def read(self) -> Loaded:
         """Raises `ConfigError`, also for a setting that there is not."""
         overlay = {f"LIMPET_{name.replace('.', '__').upper()}": name for name in self.given}
         environ = {**os.environ, **{variable: _text(self.given[name]) for variable, name in overlay.items()}}
@@ -263,6 +300,12 @@ class Embedded(Invocation, frozen=True, kw_only=True):
         for warning in loaded.warnings:
             if any(variable in warning for variable in overlay):
                 raise _said_of(overlay, errors.ConfigError(warning, hint="See docs/config.md for all settings."))
+        return loaded
+
+    def settings(self) -> Loaded:
+        """As above, with its warnings in the log."""
+        loaded = self.read()
+        for warning in loaded.warnings:
             log.warning("%s", warning)
         return loaded
 

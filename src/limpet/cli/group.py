@@ -45,9 +45,13 @@ class Invocation(Struct, frozen=True):
         """Where everything lives. Raises `UserError`."""
         return find_home(os.environ, config=self.config)
 
+    def read(self) -> Loaded:
+        """The settings as they are now. Raises `ConfigError`."""
+        return load_settings(self.home().config, os.environ)
+
     def settings(self) -> Loaded:
         """The settings, after their warnings were said on standard error. Raises `ConfigError`."""
-        loaded = load_settings(self.home().config, os.environ)
+        loaded = self.read()
         if not loaded.exists and (self.config or os.environ.get("LIMPET_CONFIG", "").strip()):
             say(f"warning: {loaded.path} does not exist: all defaults are in force", error=True)
         for warning in loaded.warnings:

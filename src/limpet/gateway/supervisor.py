@@ -106,6 +106,10 @@ class Link:
             self._become("refused")
 
     async def receive(self, arrival: Arrival) -> None:
+        """Raises `ValueError` for an address of another channel: no answer to it could ever arrive."""
+        one, ours = arrival.address, self.channel
+        if (one.channel, one.account) != (ours.name, ours.account):
+            raise ValueError(f"a message of {one.channel}:{one.account} came in over {ours.name}:{ours.account}")
         await self._desk.take(self, arrival)
         self._received = self._clock.now()
 
