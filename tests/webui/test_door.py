@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limpet.config import page_password
+from limpet.errors import UserError
 from limpet.gateway import link
 from limpet.server.guard import Guard
 from limpet.testing.clock import FakeClock
@@ -29,6 +30,7 @@ class House:
         self.root = root
         self.clock = FakeClock()
         self.loads = 0
+        self.fault: UserError | None = None
         self.scopes: list[Scope] = []
         self.door = self.opened()
 
@@ -40,6 +42,8 @@ class House:
 
     async def _load(self) -> ASGIApp:
         self.loads += 1
+        if self.fault is not None:
+            raise self.fault
         return self._page
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -187,6 +191,16 @@ def test_a_page_runs_our_scripts_and_no_others(tmp_path: Path) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'none'" in policy
         assert not any(name == b"x-forwarded-prefix" for name, _ in house.scopes[0]["headers"])
+
+    run(main, tmp_path)
+
+
+def test_a_page_that_cannot_be_loaded_says_so(tmp_path: Path) -> None:
+    async def main(house: House) -> None:
+        cookie = await house.cookie()
+        house.fault = UserError("It is not installed.", hint="Install it.")
+        answer = await ask(house.door, "/web/", headers=cookie)
+        assert (answer.status, answer.body) == (503, b"It is not installed.\nInstall it.\n")
 
     run(main, tmp_path)
 

@@ -18,6 +18,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
+from limpet.errors import LimpetError
 from limpet.webui import files, login_page, texts
 from limpet.webui.logins import LONGEST, Logins
 
@@ -55,8 +56,11 @@ class Keys(Protocol):
 
 
 class Door:
-    """Serves everything below `/web`. `load` gives the page, `has_password` says whether one can log in by it, `file`
-    where a stored file lies, by its hash."""
+    """Serves everything below `/web`.
+
+    `load` gives the page or raises `LimpetError`, `has_password` says whether one can log in by it, `file` where a
+    stored file lies, by its hash.
+    """
 
     def __init__(
         self,
@@ -117,8 +121,15 @@ class Door:
             called = request.query_params.get("name", "")
             await files.answer(path.removeprefix("/files/"), called, path=self._file)(scope, receive, told)
         else:
+            await self._page(scope, receive, told)
+
+    async def _page(self, scope: Scope, receive: Receive, told: _Told) -> None:
+        try:
             page = await self._load()
-            await page(_inner(scope), receive, told)
+        except LimpetError as error:
+            await PlainTextResponse(f"{error.present()}\n", 503)(scope, receive, told)
+            return
+        await page(_inner(scope), receive, told)
 
     def _refusal(self, request: Request) -> str:
         if why := self._keys.is_foreign(_headers(request)):

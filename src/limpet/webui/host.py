@@ -6,6 +6,7 @@ A mounted application is not told when the server begins and ends, so it is told
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeGuard
@@ -15,6 +16,8 @@ from limpet.webui.desk import Desk
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
+
+log = logging.getLogger(__name__)
 
 SITE = "limpet.webui.site"
 LOADING, ENDING = 60.0, 5.0
@@ -35,14 +38,19 @@ class Host:
         if self._ready is None or (self._task is not None and self._task.done()):
             self._ready = asyncio.get_running_loop().create_future()
             self._task = asyncio.create_task(self._own(self._ready), name="page")
-        async with asyncio.timeout(LOADING):
-            return await asyncio.shield(self._ready)
+        assert self._task is not None
+        await asyncio.wait((self._ready, self._task), timeout=LOADING, return_when=asyncio.FIRST_COMPLETED)
+        if not self._ready.done():
+            if self._task.done() and (error := self._task.exception()) is not None:
+                log.error("the page does not begin", exc_info=error)
+            raise UserError("The page does not begin; the log of the gateway says why.")
+        return self._ready.result()
 
     async def _own(self, ready: asyncio.Future[FastAPI]) -> None:
         try:
             found = await asyncio.to_thread(import_module, SITE)  # NiceGUI takes about a second
         except ImportError as error:
-            ready.set_exception(UserError(f"The page cannot be loaded: {error}.", hint="pip install 'limpet[web]'"))
+            log.warning("the page cannot be loaded", exc_info=error)
             return
         if not _is_builder(build := found.build):
             raise TypeError(f"{SITE} builds nothing")

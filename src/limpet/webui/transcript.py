@@ -104,7 +104,7 @@ class Transcript:
     def _one(self, entry: Entry) -> Item | None:
         match entry.payload:
             case ToolStarted(assistant=assistant, index=index):
-                return self._update(f"{assistant}.{index}", state="running", begun=entry.at)
+                return self._started(f"{assistant}.{index}", entry.at)
             case ToolResultEntry() as result:
                 return self._result(entry, result)
             case _:
@@ -116,25 +116,23 @@ class Transcript:
                         self._holders[card.call] = item
                 return item
 
-    def _result(self, entry: Entry, payload: ToolResultEntry) -> Item | None:
-        name, result = f"{payload.assistant}.{payload.index}", payload.result
-        card = self._cards.get(name)
-        lasted = result.details.duration or (entry.at - card.begun if card is not None and card.begun else 0)
-        return self._update(
-            name,
-            state="failed" if result.is_error else "done",
-            output=texts.ERASED if entry.erased else cut(result.text),
-            diff=cut(result.details.diff),
-            duration=lasted,
-            images=[block.blob for block in result.content if isinstance(block, Image)],
-        )
-
-    def _update(self, call: str, **fields: object) -> Item | None:
+    def _started(self, call: str, at: int) -> Item | None:
         card = self._cards.get(call)
         if card is None:
             return None
-        for name, value in fields.items():
-            setattr(card, name, value)
+        card.state, card.begun = "running", at
+        return self._holders[call]
+
+    def _result(self, entry: Entry, payload: ToolResultEntry) -> Item | None:
+        call, result = f"{payload.assistant}.{payload.index}", payload.result
+        card = self._cards.get(call)
+        if card is None:
+            return None
+        card.state = "failed" if result.is_error else "done"
+        card.output = texts.ERASED if entry.erased else cut(result.text)
+        card.diff = cut(result.details.diff)
+        card.duration = result.details.duration or (entry.at - card.begun if card.begun else 0)
+        card.images = [block.blob for block in result.content if isinstance(block, Image)]
         return self._holders[call]
 
 
