@@ -135,6 +135,23 @@ def test_a_hook_that_reads_nothing_and_writes_much_is_no_trouble(tmp_path: Path)
     assert asked(tmp_path, hook("yes | head -c 400000; exit 2"), event).startswith("guard says: y\ny")
 
 
+@needs_sandbox
+def test_a_hook_that_is_cancelled_while_it_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with Sandbox() as sandbox:
+            (one,) = shell_hooks([hook("sleep 30")], Ground(sandbox, str(tmp_path), REDACTOR))
+            for turns in range(1, 12):
+                task = asyncio.create_task(one.run(WANTED))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+            assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
 def test_a_hook_implements_the_port() -> None:
     settings = hook("true", timeout=9.0)
     made = ShellHook(settings, Ground(Sandbox(), "/", REDACTOR))

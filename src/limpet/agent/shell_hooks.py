@@ -95,7 +95,7 @@ class ShellHook(Struct, frozen=True):
         def take(data: bytes) -> None:
             output.extend(data[: max(0, OUTPUT - len(output))])
 
-        command = await self.ground.sandbox.start(self._job(), take)
+        command = await self._started(take)
         feeding = asyncio.create_task(_feed(command, told))
         try:
             finished = await command.wait()
@@ -108,6 +108,17 @@ class ShellHook(Struct, frozen=True):
             raise SandboxError("it was ended")
         why = f"it was ended after {self.timeout:g} s" if finished.timed_out else finished.limit
         return Spoken(told, output.decode("utf-8", "replace").strip(), finished.exit_code, why)
+
+    async def _started(self, take: Callable[[bytes], None]) -> Command:
+        """The running command. A cancelled start is waited for, so that its child is ended and not left behind."""
+        starting = asyncio.create_task(self.ground.sandbox.start(self._job(), take), name=f"start of hook {self.name}")
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await asyncio.wait({starting})
+            if starting.exception() is None:
+                await starting.result().kill()
+            raise
 
     def _job(self) -> Job:
         workspace = os.path.realpath(self.ground.workspace)
