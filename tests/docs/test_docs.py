@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 import tomllib
 from pathlib import Path
 from typing import get_args
 
+import click
 import msgspec
 import pytest
+from markdown_it import MarkdownIt
 
 from limpet import errors
 from limpet.app import COMMANDS
+from limpet.cli.group import LazyGroup
 from limpet.config import check
 from limpet.config.channels import ChannelSettings, ChannelsSettings
 from limpet.config.schema import (
@@ -88,6 +92,27 @@ def test_make_targets_exist(page: Path) -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
     for target in re.findall(r"(?:^|`)make ([a-z]+)", page.read_text("utf-8"), re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The calls of `limpet` in the shell blocks of a page, as words."""
+    fences = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
+    blocks = [token.content for token in fences if token.info in ("", "sh", "bash", "console")]
+    lines = [line for block in blocks for line in re.split(r"\n|&&|\||  +(?=limpet )", block)]
+    calls = [line.strip().removeprefix(".venv/bin/") for line in lines]
+    return [shlex.split(line, comments=True)[1:] for line in calls if line.startswith("limpet ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_in_the_docs_are_real(page: Path) -> None:
+    for words in commands_in(page.read_text("utf-8")):
+        command: click.Command = LazyGroup(COMMANDS, callback=click.Command("limpet"))
+        rest = words
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            found = command.get_command(click.Context(command), rest[0])
+            assert found is not None, words
+            command, rest = found, rest[1:]
+        command.make_parser(click.Context(command, **command.context_settings)).parse_args(list(rest))
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
