@@ -58,8 +58,7 @@ def test_what_is_above_us_and_beside_us_is_never_signalled():
         "import os; from limpet.sandbox.survivors import Trace, birth, end_survivors; "
         "os.setsid(); print(end_survivors(Trace(os.getppid(), birth(os.getppid()))))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, start_new_session=False, timeout=60
-    )
+    above = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {code!r}], check=True)"
+    done = subprocess.run([sys.executable, "-c", above], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n", done.stderr
     assert os.getppid() == parent
