@@ -142,7 +142,8 @@ async def _settled(one: Process, wait: float) -> None:
         async with asyncio.timeout(wait):
             while not one.over:
                 one.fresh.clear()
-                await asyncio.wait_for(one.fresh.wait(), QUIET if one.has_news else None)
+                async with asyncio.timeout(QUIET if one.has_news else None):
+                    await one.fresh.wait()
     except TimeoutError:
         pass
     finished = one.finished

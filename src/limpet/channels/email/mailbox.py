@@ -173,7 +173,8 @@ class Mailbox:
         if wire.transport is not None:
             wire.transport.close()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._lost.wait(), 1)
+                async with asyncio.timeout(1):
+                    await self._lost.wait()
         left = {*self._client.tasks, *wire.tasks}
         for task in left:
             task.cancel()

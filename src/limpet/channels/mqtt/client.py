@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
 
 import aiomqtt
 import paho.mqtt.client as paho
@@ -15,6 +16,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 
 from limpet.errors import ChannelError, NotReadyError, RefusedError, UnsureError
 
+T = TypeVar("T")
 _NO_GOOD = frozenset((4, 5, 134, 135))
 """Reasons of a refused connection that stay: user or password, in MQTT 3.1.1 and 5."""
 _LEAVING = 2.0
@@ -121,6 +123,15 @@ class Client(aiomqtt.Client):
     def acknowledge(self, message: Given) -> None:
         if message.qos:
             self._client.ack(message.number, message.qos)
+
+    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
+        """As the library's, whose `asyncio.wait_for` swallows a cancellation that comes with the result."""
+        limit = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(limit):
+                return await fut
+        except TimeoutError:
+            raise aiomqtt.MqttError("no answer in time") from None
 
     async def leave(self) -> None:
         """Say that we are gone and disconnect; whatever state the connection is in, nothing is left of it."""
