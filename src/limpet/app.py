@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "security": ("limpet.cli.security_command:security", "What is open on this machine and in the settings."),
     "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
     "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
+    "service": ("limpet.cli.service_command:service", "Keep the gateway running, by systemd or launchd."),
     "backup": ("limpet.cli.backup_command:backup", "All of the home in one file, also while a gateway runs."),
     "restore": ("limpet.cli.backup_command:restore_command", "Make the home that a backup holds."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
