@@ -42,9 +42,18 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Every command: name to (`module:function`, what it does in a line)."""
 
 CHECKS = (
+    "limpet.cli.doctor_machine:check_commands",
+    "limpet.cli.doctor_machine:check_gpu",
+    "limpet.cli.doctor_machine:check_extras",
+    "limpet.cli.doctor_home:check_files",
+    "limpet.cli.doctor_home:check_locks",
+    "limpet.cli.doctor_home:check_gateway",
+    "limpet.cli.doctor_network:check_network",
+    "limpet.cli.doctor_network:check_providers",
     "limpet.checks:check_sandbox",
     "limpet.checks:check_model",
     "limpet.checks:check_database",
+    "limpet.cli.doctor_home:check_index",
     "limpet.checks:check_undo",
 )
 """What `limpet doctor` looks at beside the checks of `cli.doctor`."""

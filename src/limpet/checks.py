@@ -12,6 +12,7 @@ from limpet.config.load import load_settings
 from limpet.errors import LimpetError
 from limpet.llm.choose import choose
 from limpet.llm.configured import model_settings
+from limpet.llm.http import is_loopback
 from limpet.llm.local import CUTS_SILENTLY, true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
@@ -41,7 +42,8 @@ async def check_model(situation: Situation) -> list[Finding]:
         return [Finding("model", "broken", str(error), error.hint)]
     profile = choice.profile
     findings = [Finding("model", "ok", choice.reason)]
-    told = await true_window(profile, key=choice.key) if profile.local and profile.wire != "embedded" else 0
+    asked = profile.local and profile.wire != "embedded" and (is_loopback(profile.base_url) or not situation.offline)
+    told = await true_window(profile, key=choice.key) if asked else 0
     if told and profile.window and told < profile.window:
         remedy = f"Raise it in the server (Ollama: OLLAMA_CONTEXT_LENGTH={profile.window}), or set the smaller one."
         findings.append(
