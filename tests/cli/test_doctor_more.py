@@ -170,7 +170,7 @@ def test_each_id_is_documented() -> None:
     sources = [*(ROOT / "src/limpet/cli").glob("doctor*.py"), ROOT / "src/limpet/checks.py"]
     named = {id for path in sources for id in re.findall(r'"([a-z]+\.[a-z-]+)"', path.read_text("utf-8"))}
     text = (ROOT / "docs/operations.md").read_text("utf-8")
-    assert not {id for id in named - {"config.toml"} if f"`{id}`" not in text}
+    assert not {id for id in named if not id.startswith(("config.toml", "limpet.db")) and f"`{id}`" not in text}
 
 
 async def _asked(root: Path, *, status: int, date: str = "", offline: bool = False) -> list[Finding]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from limpet.cli.doctor import Finding, Fix, Situation
+from limpet.cli.doctor import Finding, Fix, Level, Situation
 from limpet.cli.moments import now_ms
 from limpet.cli.status_command import STALE
 from limpet.config.agents import agent_names
@@ -44,8 +44,9 @@ async def check_files(situation: Situation) -> list[Finding]:
         *(Fix("chmod", str(path), 0o700) for path in (home.run, home.blobs, home.logs) if _is_open(path)),
     ]
     if modes:
-        text = f"others may look into {_named(modes)}"
-        found.append(Finding("files", "warning", text, "limpet doctor --fix", "files.mode", tuple(modes)))
+        level: Level = "warning" if _is_open(home.root) else "note"  # behind a closed door it matters little
+        text = f"by their mode others may look into {_named(modes)}"
+        found.append(Finding("files", level, text, "limpet doctor --fix", "files.mode", tuple(modes)))
     if folders := [Fix("mkdir", str(path), 0o700) for path in (home.run, home.blobs, home.logs) if not path.exists()]:
         text = f"{_named(folders)} is not there; it is made when it is needed"
         found.append(Finding("files", "note", text, "limpet doctor --fix", "files.missing", tuple(folders)))
