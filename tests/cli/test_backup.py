@@ -33,7 +33,7 @@ def run(*arguments: str | Path) -> int:
 @pytest.fixture
 def full(home: Path) -> Path:
     """A home with something of each kind in it."""
-    assert run("onboard", "--yes", "--name", "Ada", "--provider", "ollama", "--model", "small") == 0
+    assert run("onboard", "--yes", "--no-test", "--name", "Ada", "--provider", "ollama", "--model", "small") == 0
     Vault(home).put("openai", "sk-in-the-vault")
     (home / "server-token").write_text("the-token-of-the-server\n")
     (home / "workspace" / "tool.sh").write_text("#!/bin/sh\n")
