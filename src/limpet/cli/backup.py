@@ -79,7 +79,7 @@ def write_backup(target: Path, home: Home, loaded: Loaded, *, secrets: bool, now
         with tempfile.TemporaryDirectory(prefix=".limpet-backup-", dir=target.parent) as folder:
             draft = Path(folder) / "backup"
             manifest = _Packing(home, loaded, Path(folder), secrets=secrets).write(draft, now=now)
-            os.link(draft, target)  # never over a file that appeared meanwhile
+            _publish(draft, target)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}.", hint="Name another place.") from error
     return manifest
@@ -232,6 +232,16 @@ def _add(tar: tarfile.TarFile, name: str, path: Path, *, executable: bool = Fals
     with open(path, "rb") as file:
         tar.addfile(info, file)
     return info.size
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give the file its name, never over one that has appeared meanwhile where the file system can tell."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:  # no links there, as on most sticks
+        os.rename(draft, target)
 
 
 def _private(path: str, flags: int) -> int:

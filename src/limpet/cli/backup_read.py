@@ -33,6 +33,7 @@ from limpet.store.owner import Owner
 
 FORMAT = 1
 LARGEST_MANIFEST = 256 << 20
+MOUNTED = "A mount point cannot be swapped: set LIMPET_HOME to a folder below it."
 _REMADE = ("run", "logs")
 """A home that holds files only here is empty."""
 _AT_FDCWD, _EXCHANGE, _SWAP = -100, 2, 2
@@ -81,7 +82,8 @@ def restore(file: Path, home: Home, *, replace: bool, probe: Probe = _no_probe) 
             probe("ready")
             return manifest, _put_in_place(fresh, root, probe=probe)
     except OSError as error:
-        raise InputError(f"{home.root} cannot be restored: {error.strerror}. It is as it was.") from error
+        hint = MOUNTED if error.errno in (errno.EBUSY, errno.EXDEV) else ""
+        raise InputError(f"{home.root} cannot be restored: {error.strerror}. It is as it was.", hint=hint) from error
 
 
 def _holds_files(root: Path) -> bool:
@@ -247,7 +249,11 @@ def _put_in_place(fresh: Path, root: Path, *, probe: Probe) -> Path | None:
         os.rename(aside, fresh)
         os.rename(root, aside)  # the one moment without a home; it lies whole beside its place
         probe("aside")
-        os.rename(fresh, root)
+        try:
+            os.rename(fresh, root)
+        except OSError:
+            os.rename(aside, root)
+            raise
     probe("in place")
     if worth:
         return aside

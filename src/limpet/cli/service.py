@@ -23,7 +23,7 @@ FAMILIES = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK"
 """bubblewrap brings the loopback up by AF_NETLINK."""
 MOUNTS = ("PrivateUsers=yes", "PrivateTmp=yes", "ProtectSystem=strict")
 """Hardening by mounts: of a user's service it is only in force with `PrivateUsers` (systemd.exec(5)), which needs
-user namespaces. The first two and the last in one trial, see `service_run.hardens`."""
+user namespaces; `service_run.hardens` tries it."""
 STOP_SECONDS = 20
 """Turns have `gateway.drain` (6 s) to finish, then what is ready is delivered."""
 DEFAULT_ROOT = ".limpet"
