@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 import signal
@@ -18,7 +19,9 @@ import pytest
 from limpet.app import COMMANDS
 from limpet.cli import run as run_here
 from limpet.cli.backup import MANIFEST, Manifest
+from limpet.cli.backup_read import restore
 from limpet.config.load import load_settings
+from limpet.config.paths import Home
 from limpet.config.vault import Vault
 from limpet.gateway.gateway import only_one
 from limpet.store.blobs import BlobStore
@@ -271,3 +274,21 @@ def test_killed_on_the_way_the_home_is_the_old_or_the_new_one(full: Path, tmp_pa
     if not old:
         (aside,) = tmp_path.glob("home.before-restore-*")
         assert contents(aside) == before
+
+
+@pytest.mark.parametrize("step", ["", "aside"])
+def test_where_folders_cannot_be_swapped_the_old_home_lies_whole_beside(full: Path, tmp_path: Path, step: str) -> None:
+    assert run("backup", tmp_path / "b.tgz", "--with-secrets") == 0
+    (full / "workspace" / "later.md").write_text("later")
+    before = contents(full)
+
+    def probe(said: str) -> None:
+        if said == step:
+            raise KeyboardInterrupt  # whoever ends it here: what is on the disk is what counts
+
+    home = Home(root=full, config=full / "config.toml")
+    with contextlib.suppress(KeyboardInterrupt):
+        restore(tmp_path / "b.tgz", home, replace=True, probe=probe, swap=lambda one, other: False)
+    (aside,) = tmp_path.glob("home.before-restore-*")
+    assert contents(aside) == before
+    assert full.exists() is not bool(step)

@@ -38,12 +38,33 @@ _REMADE = ("run", "logs")
 """A home that holds files only here is empty."""
 _AT_FDCWD, _EXCHANGE, _SWAP = -100, 2, 2
 
+Swap = Callable[[Path, Path], bool]
+"""Swaps two folders in one step, or says False where that cannot be done."""
 Probe = Callable[[str], None]
 """Told of each step, so that tests can end the process right there."""
 
 
 def _no_probe(step: str) -> None:
     pass
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step; False where the system cannot."""
+    library = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    try:
+        if sys.platform == "darwin":
+            done = library.renamex_np(*names, _SWAP)
+        else:
+            done = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
+    except AttributeError:
+        return False
+    if done == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+        return False
+    raise OSError(code, os.strerror(code))
 
 
 def check_backup(file: Path, *, beside: Path) -> Manifest:
@@ -55,7 +76,9 @@ def check_backup(file: Path, *, beside: Path) -> Manifest:
         return manifest
 
 
-def restore(file: Path, home: Home, *, replace: bool, probe: Probe = _no_probe) -> tuple[Manifest, Path | None]:
+def restore(
+    file: Path, home: Home, *, replace: bool, probe: Probe = _no_probe, swap: Swap = exchange
+) -> tuple[Manifest, Path | None]:
     """Make the home that the backup `file` holds; gives its manifest, and where the home before it lies now.
 
     Whatever happens before the last step, also SIGKILL, the home stays as it was. Raises as `check_backup`, and
@@ -80,7 +103,7 @@ def restore(file: Path, home: Home, *, replace: bool, probe: Probe = _no_probe) 
                 _keep_secrets(root, fresh)
             os.sync()
             probe("ready")
-            return manifest, _put_in_place(fresh, root, probe=probe)
+            return manifest, _put_in_place(fresh, root, probe=probe, swap=swap)
     except OSError as error:
         hint = MOUNTED if error.errno in (errno.EBUSY, errno.EXDEV) else ""
         raise InputError(f"{home.root} cannot be restored: {error.strerror}. It is as it was.", hint=hint) from error
@@ -232,7 +255,7 @@ def _keep_secrets(root: Path, fresh: Path) -> None:
             shutil.copy2(path, target)
 
 
-def _put_in_place(fresh: Path, root: Path, *, probe: Probe) -> Path | None:
+def _put_in_place(fresh: Path, root: Path, *, probe: Probe, swap: Swap) -> Path | None:
     """`fresh` becomes `root`; gives where the one before lies, None where there was nothing worth it."""
     if not root.exists():
         os.rename(fresh, root)
@@ -241,7 +264,7 @@ def _put_in_place(fresh: Path, root: Path, *, probe: Probe) -> Path | None:
     aside = root.with_name(f"{root.name}.before-restore-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
     os.rename(fresh, aside)
     try:
-        swapped = _exchange(aside, root)
+        swapped = swap(aside, root)
     except OSError:
         os.rename(aside, fresh)
         raise
@@ -259,22 +282,3 @@ def _put_in_place(fresh: Path, root: Path, *, probe: Probe) -> Path | None:
         return aside
     shutil.rmtree(aside)
     return None
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step; False where the system cannot."""
-    library = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
-    try:
-        if sys.platform == "darwin":
-            done = library.renamex_np(*names, _SWAP)
-        else:
-            done = library.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE)
-    except AttributeError:
-        return False
-    if done == 0:
-        return True
-    code = ctypes.get_errno()
-    if code in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
-        return False
-    raise OSError(code, os.strerror(code))
