@@ -32,6 +32,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "security": ("limpet.cli.security_command:security", "What is open on this machine and in the settings."),
     "policy": ("limpet.cli.policy_command:policy", "What may run unasked: list, explain, simulate."),
     "approvals": ("limpet.cli.approvals_command:approvals", "What waits for your word; list, approve, deny, revoke."),
+    "service": ("limpet.cli.service_command:service", "Keep the gateway running, by systemd or launchd."),
+    "backup": ("limpet.cli.backup_command:backup", "All of the home in one file, also while a gateway runs."),
+    "restore": ("limpet.cli.backup_command:restore_command", "Make the home that a backup holds."),
     "replay": ("limpet.cli.replay_command:replay_command", "Run a recorded turn again, with any model."),
     "eval": ("limpet.cli.replay_command:eval_command", "Replay a folder of recorded turns; a regression suite."),
     **cli.COMMANDS,
@@ -39,9 +42,18 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Every command: name to (`module:function`, what it does in a line)."""
 
 CHECKS = (
+    "limpet.cli.doctor_machine:check_commands",
+    "limpet.cli.doctor_machine:check_gpu",
+    "limpet.cli.doctor_machine:check_extras",
+    "limpet.cli.doctor_home:check_files",
+    "limpet.cli.doctor_home:check_locks",
+    "limpet.cli.doctor_home:check_gateway",
+    "limpet.cli.doctor_network:check_network",
+    "limpet.cli.doctor_network:check_providers",
     "limpet.checks:check_sandbox",
     "limpet.checks:check_model",
     "limpet.checks:check_database",
+    "limpet.cli.doctor_home:check_index",
     "limpet.checks:check_undo",
 )
 """What `limpet doctor` looks at beside the checks of `cli.doctor`."""

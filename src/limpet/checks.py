@@ -12,9 +12,11 @@ from limpet.config.load import load_settings
 from limpet.errors import LimpetError
 from limpet.llm.choose import choose
 from limpet.llm.configured import model_settings
+from limpet.llm.http import is_loopback
 from limpet.llm.local import CUTS_SILENTLY, true_window
 from limpet.prompt.snapshot import tier_for
 from limpet.sandbox.probe import probe
+from limpet.store import snapshot
 from limpet.store.migrations import MIGRATIONS
 from limpet.undo.copies import Copies
 
@@ -40,7 +42,8 @@ async def check_model(situation: Situation) -> list[Finding]:
         return [Finding("model", "broken", str(error), error.hint)]
     profile = choice.profile
     findings = [Finding("model", "ok", choice.reason)]
-    told = await true_window(profile, key=choice.key) if profile.local and profile.wire != "embedded" else 0
+    asked = profile.local and profile.wire != "embedded" and (is_loopback(profile.base_url) or not situation.offline)
+    told = await true_window(profile, key=choice.key) if asked else 0
     if told and profile.window and told < profile.window:
         remedy = f"Raise it in the server (Ollama: OLLAMA_CONTEXT_LENGTH={profile.window}), or set the smaller one."
         findings.append(
@@ -73,7 +76,7 @@ async def check_database(situation: Situation) -> list[Finding]:
     if faults[-1:] == [NEWER]:
         remedy = "Update Limpet, or set LIMPET_HOME to another folder."
         return [Finding("database", "broken", f"{path} was written by a newer Limpet", remedy)]
-    if faults != ["ok"]:
+    if faults:
         remedy = "Copy it away, then restore a backup; copies from before upgrades lie beside it (*.bak)."
         return [Finding("database", "broken", f"{path} is damaged: {'; '.join(faults[:3])}", remedy)]
     return [Finding("database", "ok", f"{path} is whole (SQLite {apsw.sqlite_lib_version()})")]
@@ -99,13 +102,4 @@ async def check_undo(situation: Situation) -> list[Finding]:
 
 
 def _integrity(path: str) -> list[str]:
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        connection.set_busy_timeout(10_000)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        rows: list[tuple[str]] = connection.execute("PRAGMA quick_check(5)").fetchall()  # pyright: ignore
-        (version,) = connection.execute("PRAGMA user_version").fetchall()[0]  # pyright: ignore
-        newer = int(version) > len(MIGRATIONS)  # pyright: ignore
-        return [*(row[0] for row in rows), *([NEWER] if newer else [])]
-    finally:
-        connection.close()
+    return [*snapshot.faults(path), *([NEWER] if snapshot.schema(path) > len(MIGRATIONS) else [])]

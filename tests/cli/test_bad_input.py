@@ -142,7 +142,7 @@ def test_standard_input_with_a_lone_surrogate_is_refused(tmp_path: Path) -> None
         ("sessions", "show", b"\xff"),
         ("config", "set", "user.name", b"J\xff"),
         ("config", "get", b"\xff"),
-        ("onboard", "--yes", "--name", b"J\xff"),
+        ("onboard", "--yes", "--no-test", "--name", b"J\xff"),
     ],
 )
 def test_such_bytes_in_any_other_place(tmp_path: Path, arguments: tuple[str | bytes, ...]) -> None:

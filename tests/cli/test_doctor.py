@@ -76,6 +76,7 @@ def test_json_is_one_object(home: Path, capsys: pytest.CaptureFixture[str]) -> N
         "level": "broken",
         "text": "a wheel is off",
         "remedy": "Put it on.",
+        "id": "extra",
     }
 
 

@@ -8,14 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from limpet.cli import run
-from limpet.cli.onboard import Answers, ask, decide
+from limpet.cli.onboard_ask import Answers, ask, decide
 from limpet.config.load import load_settings
-from limpet.config.paths import find_home
 from limpet.config.secrets import resolve
 
 
 def test_without_answers_it_makes_a_workspace_and_writes_no_settings(home: Path) -> None:
-    assert run(["onboard", "--yes"]) == 0
+    assert run(["onboard", "--yes", "--no-test"]) == 0
     assert (home / "workspace" / "BOOTSTRAP.md").exists()
     assert not (home / "config.toml").exists()
 
@@ -24,7 +23,7 @@ def test_every_answer_is_an_option(home: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-environment")
     workspace = tmp_path / "notes"
     answers = ["--name", "Ada", "--timezone", "Europe/Lisbon", "--workspace", str(workspace)]
-    assert run(["onboard", "--yes", *answers, "--provider", "openai", "--model", "gpt-5"]) == 0
+    assert run(["onboard", "--yes", "--no-test", *answers, "--provider", "openai", "--model", "gpt-5"]) == 0
     settings = load_settings(home / "config.toml", {}).settings
     assert (settings.user.name, settings.user.timezone) == ("Ada", "Europe/Lisbon")
     assert settings.agent.workspace == str(workspace)
@@ -34,7 +33,7 @@ def test_every_answer_is_an_option(home: Path, tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_key_goes_into_the_store_of_secrets(home: Path) -> None:
-    assert run(["onboard", "--yes", "--provider", "anthropic", "--api-key", "sk-ant-secret"]) == 0
+    assert run(["onboard", "--yes", "--no-test", "--provider", "anthropic", "--api-key", "sk-ant-secret"]) == 0
     files = [path for path in home.rglob("*") if path.is_file()]
     assert not [path for path in files if b"sk-ant-secret" in path.read_bytes()]
     reference = load_settings(home / "config.toml", {}).settings.providers["anthropic"].api_key
@@ -42,10 +41,10 @@ def test_a_key_goes_into_the_store_of_secrets(home: Path) -> None:
 
 
 def test_running_again_changes_only_what_is_answered(home: Path) -> None:
-    assert run(["onboard", "--yes", "--name", "Ada", "--provider", "ollama"]) == 0
+    assert run(["onboard", "--yes", "--no-test", "--name", "Ada", "--provider", "ollama"]) == 0
     (home / "workspace" / "BOOTSTRAP.md").unlink()
     (home / "workspace" / "SOUL.md").write_text("mine")
-    assert run(["onboard", "--yes", "--name", "Eve"]) == 0
+    assert run(["onboard", "--yes", "--no-test", "--name", "Eve"]) == 0
     settings = load_settings(home / "config.toml", {}).settings
     assert settings.user.name == "Eve"
     assert settings.providers["ollama"].base_url == "http://127.0.0.1:11434/v1"
@@ -56,26 +55,26 @@ def test_running_again_changes_only_what_is_answered(home: Path) -> None:
 def test_running_again_keeps_a_server_of_ones_own(home: Path) -> None:
     address = "http://10.0.0.7:8000/v1"
     for name in ("mine", "ollama"):
-        assert run(["onboard", "--yes", "--provider", name, "--base-url", address]) == 0
-        assert run(["onboard", "--yes", "--provider", name, "--model", "small"]) == 0
+        assert run(["onboard", "--yes", "--no-test", "--provider", name, "--base-url", address]) == 0
+        assert run(["onboard", "--yes", "--no-test", "--provider", name, "--model", "small"]) == 0
         assert load_settings(home / "config.toml", {}).settings.providers[name].base_url == address
 
 
 def test_enter_keeps_every_answer(home: Path, tmp_path: Path) -> None:
     first = ["--name", "Ada", "--timezone", "Europe/Lisbon", "--provider", "mine", "--model", "small"]
-    assert run(["onboard", "--yes", *first, "--base-url", "http://10.0.0.7:8000/v1"]) == 0
+    assert run(["onboard", "--yes", "--no-test", *first, "--base-url", "http://10.0.0.7:8000/v1"]) == 0
     before = load_settings(home / "config.toml", {}).settings
     loaded = load_settings(home / "config.toml", {})
-    with CliRunner().isolation(input="\n" * 6):
+    with CliRunner().isolation(input="\n" * 8):
         answers = ask(Answers(), loaded)
-    assert decide(answers, find_home({"LIMPET_HOME": str(home)}), loaded)
-    assert run(["onboard", "--yes", "--provider", answers.provider, "--model", answers.model]) == 0
+    assert decide(answers, loaded).values
+    assert run(["onboard", "--yes", "--no-test", "--provider", answers.provider, "--model", answers.model]) == 0
     assert load_settings(home / "config.toml", {}).settings == before
 
 
 def test_a_time_zone_that_does_not_exist_is_asked_for_again(home: Path) -> None:
     loaded = load_settings(home / "config.toml", {})
-    with CliRunner().isolation(input="Ada\nAtlantis\nEurope/Lisbon\n\nlater\n"):
+    with CliRunner().isolation(input="Ada\nAtlantis\nEurope/Lisbon\n\nlater\n\nlater\n"):
         assert ask(Answers(), loaded).timezone == "Europe/Lisbon"
 
 
@@ -90,6 +89,6 @@ def test_a_time_zone_that_does_not_exist_is_asked_for_again(home: Path) -> None:
 def test_an_answer_that_will_not_do_writes_nothing(
     home: Path, options: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["onboard", "--yes", *options]) == 2
+    assert run(["onboard", "--yes", "--no-test", *options]) == 2
     assert words in capsys.readouterr().err
     assert not (home / "config.toml").exists()

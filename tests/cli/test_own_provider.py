@@ -50,7 +50,7 @@ def test_an_address_that_is_none_is_refused_with_the_reason(tmp_path: Path) -> N
 
 
 def test_a_wrong_address_is_never_written(tmp_path: Path) -> None:
-    asked = ("onboard", "--yes", "--provider", "custom", "--base-url", "ftp://x", "--model", "m")
+    asked = ("onboard", "--yes", "--no-test", "--provider", "custom", "--base-url", "ftp://x", "--model", "m")
     for arguments in (asked, ("config", "set", "providers.lab.base_url", "ftp://x")):
         ended = run(tmp_path, *arguments)
         assert ended.code == 2

@@ -98,6 +98,7 @@ def commands_in(text: str) -> list[list[str]]:
     """The calls of `limpet` in the shell blocks of a page, as words."""
     fences = [token for token in MarkdownIt().parse(text) if token.type == "fence"]
     blocks = [token.content for token in fences if token.info in ("", "sh", "bash", "console")]
+    blocks = [block.replace("\\\n", " ") for block in blocks]
     lines = [line for block in blocks for line in re.split(r"\n|&&|\||  +(?=limpet )", block)]
     calls = [line.strip().removeprefix(".venv/bin/") for line in lines]
     return [shlex.split(line, comments=True)[1:] for line in calls if line.startswith("limpet ")]

@@ -11,7 +11,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("limpet.cli.config_command:config", "Read and change settings."),
     "secrets": ("limpet.cli.secrets_command:secrets", "Keep keys and passwords encrypted; the settings name them."),
     "doctor": ("limpet.cli.doctor_command:doctor", "Look for what is wrong, and say what to do about it."),
-    "onboard": ("limpet.cli.onboard:onboard", "Set up workspace and model in a minute; may be run again."),
+    "onboard": ("limpet.cli.onboard:onboard", "Set up workspace, model and first chat app; may be run again."),
 }
 """Name of a command to (`module:function`, what it does in a line). `app` adds those that need the whole assistant."""
 

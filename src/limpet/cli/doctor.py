@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.config.load import load_settings
 from limpet.config.machine import file_system_of, is_network, this_machine
@@ -34,20 +34,46 @@ SOCKET_PATH_LIMIT = 100
 REQUIRED = ("msgspec", "aiohttp", "apsw", "click", "rich", "prompt_toolkit", "tomlkit", "yaml", "cryptography")
 
 
+class Fix(Struct, frozen=True, omit_defaults=True):
+    """A change that mends something and can lose nothing: the mode of a file, a folder that is missing, a file or
+    folder that is left over or made anew by itself.
+    """
+
+    act: Literal["chmod", "mkdir", "remove"]
+    path: str
+    mode: int = 0
+
+    def told(self) -> str:
+        """What it does, in a line."""
+        if self.act == "chmod":
+            return f"chmod {self.mode:o} {self.path}"
+        return f"make the folder {self.path}" if self.act == "mkdir" else f"delete {self.path}"
+
+
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at. `remedy` says what to do when it is not fine."""
+    """One thing that was looked at. `remedy` says what to do when it is not fine, `fixes` what `--fix` would do.
+
+    `id` stays the same from version to version; empty: that of its check.
+    """
 
     check: str
     level: Level
     text: str
     remedy: str = ""
+    id: str = ""
+    fixes: tuple[Fix, ...] = ()
+
+    def named(self) -> Finding:
+        """The same with its `id`."""
+        return structs.replace(self, id=self.id or self.check.replace(" ", "-"))
 
 
 class Situation(Struct, frozen=True):
-    """What checks may look at."""
+    """What checks may look at. `offline`: nothing beyond this machine may be asked."""
 
     home: Home
     environ: Mapping[str, str]
+    offline: bool = False
 
 
 Check = Callable[[Situation], Awaitable[list[Finding]]]
@@ -90,16 +116,18 @@ async def check_home(situation: Situation) -> list[Finding]:
         return [Finding("home", "broken", f"{root} is not a writable folder", "Make it yours, or set LIMPET_HOME.")]
     found = [Finding("home", "ok", f"{root} is writable")]
     if stat.S_IMODE(root.stat().st_mode) & 0o077:
-        found = [Finding("home", "warning", f"others may look into {root}", f"chmod 700 {root}")]
+        fix = Fix("chmod", str(root), 0o700)
+        found = [Finding("home", "warning", f"others may look into {root}", fix.told(), "home.mode", (fix,))]
     if len(os.fsencode(home.run)) + 40 > SOCKET_PATH_LIMIT and not os.path.isdir("/proc/self/fd"):
         remedy = "Set LIMPET_HOME to a folder with a shorter path."
-        found.append(Finding("home", "warning", f"{home.run} is too long a path for sockets", remedy))
+        text = f"{home.run} is too long a path for sockets"
+        found.append(Finding("home", "warning", text, remedy, "home.path-length"))
     free = os.statvfs(root)
     megabytes = free.f_bavail * free.f_frsize // 1_000_000
     if megabytes < 200:
         level: Level = "broken" if megabytes < 10 else "warning"
         remedy = "Make room, or move the home: LIMPET_HOME names another folder."
-        found.append(Finding("home", level, f"only {megabytes} MB are free at {root}", remedy))
+        found.append(Finding("home", level, f"only {megabytes} MB are free at {root}", remedy, "home.disk-space"))
     return [*found, *_file_system(root)]
 
 
@@ -132,21 +160,22 @@ async def check_config(situation: Situation) -> list[Finding]:
         return [Finding("config", "broken", str(error), error.hint)]
     if not loaded.exists:
         return [Finding("config", "ok", f"{path} does not exist: all defaults are in force")]
-    found = [Finding("config", "warning", text, "Correct or remove it.") for text in loaded.warnings]
+    found = [Finding("config", "warning", text, "Correct or remove it.", "config.unknown") for text in loaded.warnings]
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        found.append(Finding("config", "warning", f"others may read {path}", f"chmod 600 {path}"))
+        fix = Fix("chmod", str(path), 0o600)
+        found.append(Finding("config", "warning", f"others may read {path}", fix.told(), "config.mode", (fix,)))
     for key in literal_secrets(loaded.table):
         remedy = "Keep it with `limpet secrets set NAME` and write secret:NAME instead (or env:NAME, file:PATH)."
-        found.append(Finding("secrets", "warning", f"{key} stands in {path} itself", remedy))
+        found.append(Finding("secrets", "warning", f"{key} stands in {path} itself", remedy, "secrets.literal"))
     for key, reference in secret_settings(loaded.table):
         try:
             resolve(reference, key=key, root=situation.home.root, environ=situation.environ)
         except ConfigError as error:
-            found.append(Finding("secrets", "broken", str(error), error.hint))
+            found.append(Finding("secrets", "broken", str(error), error.hint, "secrets.missing"))
     known = known_secrets(loaded.table, root=situation.home.root, environ=situation.environ)
     for key in too_short(known):
         remedy = "Use a longer one: values under 8 characters are not kept out of logs and messages."
-        found.append(Finding("secrets", "warning", f"{key} is too short to be redacted", remedy))
+        found.append(Finding("secrets", "warning", f"{key} is too short to be redacted", remedy, "secrets.short"))
     return found or [Finding("config", "ok", f"{path} is fine")]
 
 

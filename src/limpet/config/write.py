@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from limpet.config import check
@@ -35,14 +37,17 @@ def set_value(path: Path, key: Key, text: str) -> object:
     return value
 
 
-def set_values(path: Path, values: dict[Key, object]) -> None:
-    """Write several values at once. Raises `ConfigError` for one that does not fit, then nothing changed."""
+def set_values(path: Path, values: dict[Key, object], *, comments: Mapping[Key, str] = MappingProxyType({})) -> None:
+    """Write several values at once. Raises `ConfigError` for one that does not fit, then nothing changed.
+
+    `comments` stand beside values that are new; what is written there already stays.
+    """
     for key, value in values.items():
         for fault in check.faults(put({}, key, value)):
             raise ConfigError(f"{dotted(fault.key)}: {fault.message}")
     document = _document(path)
     for key, value in values.items():
-        _put(document, key, value)
+        _put(document, key, value, comment=comments.get(key, ""))
     _write_document(path, document)
 
 
@@ -89,7 +94,7 @@ def merge(document: Table, new: Table) -> None:
             document[name] = value
 
 
-def _put(document: Table, key: Key, value: object) -> None:
+def _put(document: Table, key: Key, value: object, *, comment: str = "") -> None:
     import tomlkit
 
     table = document
@@ -101,7 +106,10 @@ def _put(document: Table, key: Key, value: object) -> None:
         if not is_table(below):
             raise ConfigError(f"{dotted(key)}: {part} is not a table")
         table = below
-    table[key[-1]] = value
+    if comment and key[-1] not in table:
+        table[key[-1]] = tomlkit.item(value).comment(comment)  # pyright: ignore[reportUnknownMemberType]
+    else:
+        table[key[-1]] = value
 
 
 def _write_document(path: Path, document: TOMLDocument) -> None:

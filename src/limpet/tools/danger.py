@@ -220,7 +220,7 @@ def _python(arguments: list[str]) -> str:
     return _limpet(arguments) if "limpet" in arguments else ""
 
 
-_OWN = frozenset({"approvals", "config", "mcp", "policy", "secrets", "onboard"})
+_OWN = frozenset({"approvals", "backup", "config", "mcp", "onboard", "policy", "restore", "secrets", "service"})
 Rule = Callable[[list[str]], str]
 
 _GIT: dict[str, Rule] = {
