@@ -69,6 +69,11 @@ class Library:
         self._rested_until = 0.0
 
     @property
+    def embedder(self) -> Embedder | None:
+        """The one that it was given, for whoever else needs vectors."""
+        return self._given
+
+    @property
     def has_notes(self) -> bool:
         """Whether there is a memory file besides those that stand in the prompt."""
         return self._shelf.has_notes()

@@ -115,6 +115,30 @@ def newest(connection: Connection, address: Address) -> Place:
     return Place(*convert(row, tuple[int, int])) if row else Place(0, 0)
 
 
+def last_id(connection: Connection) -> int:
+    """The newest part there is; 0 when there is none."""
+    return convert(connection.execute("SELECT ifnull(max(id), 0) FROM outbox").fetchone(), tuple[int])[0]
+
+
+def since(connection: Connection, address: Address, id: int) -> list[OutboxRow]:
+    """What was queued for a chat after the part `id`, whatever became of it, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox WHERE id > ? AND {_IN_CHAT} AND kind != 'preview' ORDER BY id",
+        (id, *_chat(address)),
+    )
+    return list(map(_row, rows))
+
+
+def of_turn(connection: Connection, turn: str) -> list[OutboxRow]:
+    """What a turn has said, whatever became of it, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox INDEXED BY outbox_turn"
+        " WHERE turn = ? AND turn != '' AND kind != 'preview' ORDER BY id",
+        (turn,),
+    )
+    return list(map(_row, rows))
+
+
 def chats_waiting(connection: Connection) -> list[Address]:
     """The chats for which parts are not ended, without their threads; those of terminals left out."""
     rows = connection.execute(
