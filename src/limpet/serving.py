@@ -67,7 +67,7 @@ async def serving(gateway: Gateway, agents: Household, home: Home, *, web: WebCh
     fetching = Web(wiring.guard(net), proxy=net.proxy)
     conversing = Conversing(gateway.programs, state.store, fetching, clock=clock)
     access = Access(state.store, guard, token=token, clock=clock)
-    api = Api(access, agents, conversing, state.store, web=fetching, clock=clock)
+    api = Api(access, agents, conversing=conversing, store=state.store, web=fetching, clock=clock)
     page = _page(agents, home, house=house, token=token, guard=guard)
     door = page[0] if page else None
     blob = BlobStore(str(home.blobs), state.store).path

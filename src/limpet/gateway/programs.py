@@ -137,8 +137,7 @@ class Programs:
     async def follow(self, row: InboxRow) -> AsyncGenerator[str | Break | Outcome | None]:
         """Pieces of the answer as they are written, at last its outcome; None when there is nothing to tell yet."""
         heard: asyncio.Queue[Event] = asyncio.Queue()
-        since = self._ground.store.read(outbox.last_id) if row.state == "queued" else 0
-        if (outcome := self._outcome(row.id, since)) is not None:
+        if (outcome := self._outcome(row)) is not None:
             yield outcome
             return
         ours = row.state == "claimed"
@@ -159,7 +158,7 @@ class Programs:
                     case ToolEnded() | AnswerReset() if ours:
                         yield Break(isinstance(event, AnswerReset))
                     case None | TurnEnded():
-                        if (outcome := self._outcome(row.id, since)) is not None:
+                        if (outcome := self._outcome(row)) is not None:
                             yield outcome
                             return
                         yield None
@@ -179,9 +178,9 @@ class Programs:
             async with self._ground.agents.use(keys.agent_of(row.key)) as services:
                 await asking.stop(services, row.key)
 
-    def _outcome(self, id: int, since: int) -> Outcome | None:
-        """What became of a message, once it is decided; `since` is the newest part there was when it was stored."""
-        return self._ground.store.read(lambda connection: _look(connection, id, since))
+    def _outcome(self, row: InboxRow) -> Outcome | None:
+        """What became of a message, once it is decided."""
+        return self._ground.store.read(lambda connection: _look(connection, row.id))
 
 
 async def _next(heard: asyncio.Queue[Event]) -> Event | None:
@@ -192,18 +191,19 @@ async def _next(heard: asyncio.Queue[Event]) -> Event | None:
         return None
 
 
-def _look(connection: Connection, id: int, since: int) -> Outcome | None:
+def _look(connection: Connection, id: int) -> Outcome | None:
     row = inbox.find(connection, id)
     if row is None:
         return Outcome("failed", "What became of it is not kept any more.")
-    if row.state == "queued":
-        told = [part for part in outbox.since(connection, row.inbound.address, since) if part.kind == "notice"]
-        return Outcome("kept", _joined(told)) if told else None
     if row.state == "claimed":
         return None
     if not row.turn:
-        said = outbox.since(connection, row.inbound.address, since)
-        return Outcome("done" if row.state == "done" else "failed", _joined(said), error="")
+        parts = [part for part in outbox.since(connection, row.inbound.address, row.received) if not part.turn]
+        if row.state == "queued":
+            told = [part for part in parts if part.kind == "notice"]
+            return Outcome("kept", _joined(told[-1:])) if told else None
+        said = _joined([part for part in parts if part.kind == "reply"][:1])  # it was a command
+        return Outcome("done" if row.state == "done" else "failed", said)
     turn = turns.find(connection, row.turn)
     parts = [part for part in outbox.of_turn(connection, row.turn) if part.address == row.inbound.address]
     if turn is None:

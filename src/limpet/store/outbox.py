@@ -115,16 +115,12 @@ def newest(connection: Connection, address: Address) -> Place:
     return Place(*convert(row, tuple[int, int])) if row else Place(0, 0)
 
 
-def last_id(connection: Connection) -> int:
-    """The newest part there is; 0 when there is none."""
-    return convert(connection.execute("SELECT ifnull(max(id), 0) FROM outbox").fetchone(), tuple[int])[0]
-
-
-def since(connection: Connection, address: Address, id: int) -> list[OutboxRow]:
-    """What was queued for a chat after the part `id`, whatever became of it, oldest first."""
+def since(connection: Connection, address: Address, moment: int) -> list[OutboxRow]:
+    """What was queued for a chat from a moment on (UTC ms), whatever became of it, oldest first; previews left out."""
     rows = connection.execute(
-        f"SELECT {_COLUMNS} FROM outbox WHERE id > ? AND {_IN_CHAT} AND kind != 'preview' ORDER BY id",
-        (id, *_chat(address)),
+        f"SELECT {_COLUMNS} FROM outbox WHERE {_IN_CHAT} AND kind != 'preview'"
+        " AND id > ifnull((SELECT id FROM outbox WHERE created < ? ORDER BY id DESC LIMIT 1), 0) ORDER BY id",
+        (*_chat(address), moment),
     )
     return list(map(_row, rows))
 

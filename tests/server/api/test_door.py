@@ -313,3 +313,28 @@ def test_the_picture_is_one(home: Path) -> None:
                 assert (json.loads(text).get("error") or {"code": ""})["code"] == code
 
     asyncio.run(main())
+
+
+def test_a_command_of_the_owner_is_answered_each_time_alike(home: Path) -> None:
+    async def main() -> None:
+        async with served(home) as here:
+            for key in ("k1", "k2", "k1"):
+                said = {"k1": "/whoami", "k2": "/help"}[key]
+                body = {"model": "limpet", "user": "u", "messages": [{"role": "user", "content": said}]}
+                status, text = await post(here, "/v1/chat/completions", body, **{"Idempotency-Key": key})
+                assert status == 200
+                answer = json.loads(text)["choices"][0]["message"]["content"]
+                assert ("You are" in answer, "/new" in answer) == (key == "k1", key == "k2")
+            assert asked(here) == 0
+
+    asyncio.run(main())
+
+
+def test_without_a_model_it_is_said_and_kept(home: Path) -> None:
+    async def main() -> None:
+        async with served(home, config='[agents.second]\nmodel = "nowhere/none"\n') as here:
+            status, text = await post(here, "/v1/chat/completions", {"model": "limpet/second", "messages": HELLO})
+            assert status == 503
+            assert "nowhere" in text
+
+    asyncio.run(main())

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck
 
 from tests.server.test_server import Here, served
 
-EXAMPLES = 12
+EXAMPLES = 6
 
 
 @contextmanager

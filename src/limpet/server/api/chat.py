@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Raw, Struct, field
+from msgspec import Meta, Struct, field
 
 from limpet.server.api.asks import Ask, Ended, Fault, Head, Line
 from limpet.server.api.shapes import choice, encode, event, sampling, stops, tool
@@ -47,7 +47,7 @@ class Message(Struct):
 class FunctionSpec(Struct):
     name: Name
     description: str | None = None
-    parameters: Raw = Raw(b"null")
+    parameters: dict[str, object] | None = None
 
 
 class Tool(Struct):

@@ -65,7 +65,7 @@ class Door:
     """Answers all below `/v1`."""
 
     def __init__(
-        self, access: Access, agents: Agents, conversing: Conversing, store: Store, *, web: Web, clock: Clock
+        self, access: Access, agents: Agents, *, conversing: Conversing, store: Store, web: Web, clock: Clock
     ) -> None:
         self._access = access
         self._agents = agents

@@ -30,7 +30,7 @@ class Block(Struct):
     source: Source | None = None
     id: str = ""
     name: str = ""
-    input: Raw = Raw(b"{}")
+    input: dict[str, object] | None = None
     tool_use_id: str = ""
     content: str | list[Block] | None = None
     is_error: bool | None = False
@@ -44,7 +44,7 @@ class Message(Struct):
 class Tool(Struct):
     name: Name
     description: str | None = None
-    input_schema: Raw = Raw(b"null")
+    input_schema: dict[str, object] | None = None
     type: str | None = "custom"
 
 
@@ -195,7 +195,9 @@ def _lines(message: Message) -> list[Line]:
         if one.type == "tool_result"
     ]
     rest = [one for one in message.content if one.type != "tool_result"]
-    calls = tuple(ToolCall(one.id, one.name, bytes(one.input).decode()) for one in rest if one.type == "tool_use")
+    calls = tuple(
+        ToolCall(one.id, one.name, encode(one.input or {}).decode()) for one in rest if one.type == "tool_use"
+    )
     said = Line(message.role, _said(rest), _pictures(rest), calls)
     return [*results, *([said] if rest else [])]
 

@@ -40,7 +40,8 @@ def document() -> bytes:
     schemas: dict[str, object] = {}
     for path, (body, about) in BODIES.items():
         unit = body.__module__.rpartition(".")[2]  # the dialects have shapes of the same name
-        (schema,), parts = msgspec.json.schema_components([body], ref_template=f"#/components/schemas/{unit}.{{name}}")
+        where = f"#/components/schemas/{unit}.{{name}}"
+        (schema,), parts = msgspec.json.schema_components([body], schema_hook=_anything, ref_template=where)
         schemas |= {f"{unit}.{name}": part for name, part in parts.items()}
         paths[path] = {"post": _post(path, schema, about)}
     paths["/v1/models"] = {"get": _get("The agents, as models.", "models")}
@@ -62,6 +63,11 @@ def document() -> bytes:
             "security": [{"token": []}, {"key": []}],
         }
     )
+
+
+def _anything(kind: type) -> dict[str, object]:
+    """The schema of what is taken as it is."""
+    return {"description": "Taken as it is."}
 
 
 def _post(path: str, schema: object, about: str) -> dict[str, object]:

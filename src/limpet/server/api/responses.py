@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Struct
 
 from limpet.server.api.asks import Ask, Ended, Fault, Head, Line
 from limpet.server.api.chat import error
@@ -38,7 +38,7 @@ class Tool(Struct):
     type: str
     name: Name = "tool"
     description: str | None = None
-    parameters: Raw = Raw(b"null")
+    parameters: dict[str, object] | None = None
 
 
 class Body(Struct):

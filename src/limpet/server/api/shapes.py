@@ -10,7 +10,7 @@ from limpet.types.message import Sampling, ToolChoice
 from limpet.types.tool import ToolSpec
 
 encode = msgspec.json.Encoder().encode
-NO_PARAMETERS = b'{"type":"object","properties":{}}'
+NO_PARAMETERS: dict[str, object] = {"type": "object", "properties": {}}
 
 
 def event(body: object, *, name: str = "") -> bytes:
@@ -19,14 +19,9 @@ def event(body: object, *, name: str = "") -> bytes:
     return head + b"data: " + encode(body) + b"\n\n"
 
 
-def tool(name: str, description: str | None, parameters: Raw) -> ToolSpec:
-    """A program's own tool. Raises `Fault`."""
-    text = bytes(parameters).strip()
-    if text in (b"", b"null"):
-        text = NO_PARAMETERS
-    if not text.startswith(b"{"):
-        raise Fault(400, f"The parameters of the tool {name!r} have to be a JSON Schema of an object.", field="tools")
-    return ToolSpec(name, description or "", Raw(msgspec.json.encode(msgspec.json.decode(text))))
+def tool(name: str, description: str | None, parameters: dict[str, object] | None) -> ToolSpec:
+    """A program's own tool."""
+    return ToolSpec(name, description or "", Raw(encode(parameters or NO_PARAMETERS)))
 
 
 def choice(given: object) -> ToolChoice:
