@@ -26,6 +26,7 @@ COMMANDS = {
     "memory_speed": "search, build and memory of the index by size; part of memory (LIMPET_BENCH_LARGE: 100,000)",
     "gateway": "how soon the gateway is ready, what it costs idle, turns a second, how long people wait",
     "schedule": "what 10,000 jobs cost a gateway that is idle, and how long it takes to see what is next",
+    "api": "what a request to the API costs over the same turn through the inbox",
     "web": "the page: how soon it is usable, how soon what is said is seen, what its code weighs",
     "channels": "what the library of each channel costs: CPU of its import, memory",
     "recall": "which share of a message a note must hold to be recalled for it, on a labelled set",

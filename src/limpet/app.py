@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "web": ("limpet.cli.web_command:web", "Open the page in the browser, logged in; a password for it."),
     "status": ("limpet.cli.status_command:status", "How gateway and channels are, what waits, what was spent today."),
     "pair": ("limpet.cli.pair_command:pair", "Who may talk to the agents, and who asks to: list, approve, revoke."),
+    "token": ("limpet.cli.token_command:token", "What other programs show at the API: create, list, revoke."),
     "outbox": ("limpet.cli.outbox_command:outbox_group", "What is on its way, what did not arrive; retry, drop."),
     "cron": ("limpet.cli.cron_command:cron", "Jobs: list, add, change, run; what was, and what comes."),
     "routes": ("limpet.cli.routes_command:routes", "Which agent answers where, and why."),

@@ -17,7 +17,10 @@ from limpet.config.paths import Home
 from limpet.config.schema import Settings
 from limpet.config.secrets import resolve
 from limpet.errors import ConfigError
+from limpet.gateway import programs
 from limpet.net.client import Web
+from limpet.server.api.channel import SETTINGS as API_SETTINGS
+from limpet.server.api.channel import ApiChannel
 from limpet.server.channel import ACCOUNT, WebChannel
 from limpet.server.channel import NAME as WEB
 from limpet.server.channel import SETTINGS as WEB_SETTINGS
@@ -41,6 +44,7 @@ class Doors:
         found = accounts(settings.channels)
         if settings.gateway.port and find_spec("starlette") is not None:
             found[WEB, ACCOUNT] = WEB_SETTINGS
+            found[programs.CHANNEL, programs.ACCOUNT] = API_SETTINGS
         if settings.webhooks.targets:
             found[webhook.NAME, webhook.ACCOUNT] = webhook.SETTINGS
         return found
@@ -50,6 +54,8 @@ class Doors:
             return self.web
         if kind == webhook.NAME:
             return self._posting()
+        if kind == programs.CHANNEL:
+            return ApiChannel()
         settings = self.configured()[kind, account]
         where = f"channels.{kind}.{account}"
 

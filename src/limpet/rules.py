@@ -65,8 +65,8 @@ def _queueing(settings: schema.Settings) -> Callable[[str], Queueing]:
     own = {kind: one.queue for (kind, _), one in accounts(settings.channels).items() if one.queue}
 
     def queueing(key: str) -> Queueing:
-        if keys.kind_of(key) in keys.UNASKED:
-            return structs.replace(usual, mode="followup")  # each run of a job or hook is a turn of its own
+        if keys.kind_of(key) in (*keys.UNASKED, keys.API):
+            return structs.replace(usual, mode="followup")  # each run of a job or hook, each request, has its own turn
         parts = key.split(":")
         mode = own.get(parts[2]) if len(parts) > 2 else None
         return structs.replace(usual, mode=mode) if mode else usual

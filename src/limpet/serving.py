@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from limpet import wiring
 from limpet.config import page_password
 from limpet.config.paths import Home
 from limpet.config.secrets import resolve
 from limpet.config.server_token import server_token
 from limpet.errors import ConfigError, UserError
 from limpet.gateway.gateway import SERVER, Gateway
+from limpet.net.client import Web
 from limpet.server.channel import WebChannel
 from limpet.store.blobs import BlobStore
 from limpet.wiring import SystemClock
@@ -41,7 +43,10 @@ async def serving(gateway: Gateway, agents: Household, home: Home, *, web: WebCh
         yield
         return
     try:
-        from limpet.server.app import Server  # the extra `server`
+        from limpet.server.api.access import Access  # the extra `server`
+        from limpet.server.api.conversing import Conversing
+        from limpet.server.api.door import Door as Api
+        from limpet.server.app import Server
         from limpet.server.guard import Guard
         from limpet.server.house import House
         from limpet.server.webhooks import Webhooks
@@ -58,9 +63,15 @@ async def serving(gateway: Gateway, agents: Household, home: Home, *, web: WebCh
         return _other(resolve(reference, key=key, root=home.root, environ=os.environ), token, key=key)
 
     webhooks = Webhooks(gateway.outside, lambda: agents.settings.webhooks, secret=secret, clock=SystemClock())
+    net, clock = agents.settings.net, SystemClock()
+    fetching = Web(wiring.guard(net), proxy=net.proxy)
+    conversing = Conversing(gateway.programs, state.store, fetching, clock=clock)
+    access = Access(state.store, guard, token=token, clock=clock)
+    api = Api(access, agents, conversing=conversing, store=state.store, web=fetching, clock=clock)
     page = _page(agents, home, house=house, token=token, guard=guard)
     door = page[0] if page else None
-    server = Server(house, guard, blob=BlobStore(str(home.blobs), state.store).path, webhooks=webhooks, page=door)
+    blob = BlobStore(str(home.blobs), state.store).path
+    server = Server(house, guard, blob=blob, webhooks=webhooks, api=api.routes(), page=door)
 
     async def serve() -> None:
         try:
@@ -77,6 +88,7 @@ async def serving(gateway: Gateway, agents: Household, home: Home, *, web: WebCh
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await api.close()
         if page:
             await page[1].close()
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.agent import loop
 from limpet.agent.execute import Execution
@@ -30,7 +31,7 @@ from limpet.prompt.snapshot import tier_for
 from limpet.session.log import Log
 from limpet.store import inbox, sessions, usage
 from limpet.store.commits import TurnWriter
-from limpet.types.envelope import Mandate
+from limpet.types.envelope import InboxRow, Mandate
 from limpet.types.event import TurnEnded, TurnStarted
 from limpet.types.hook import SessionBegan, TurnBegan, TurnFinished
 from limpet.types.message import Sampling
@@ -106,7 +107,8 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
     services, profile = turn.services, turn.model.profile
     session = turn.writer.lease.session
     spent = services.store.read(lambda connection: usage.of_turn(connection, turn.writer.turn))
-    mandate = mandate_of(services.store.read(lambda connection: inbox.of_turn(connection, turn.writer.turn)))
+    events = services.store.read(lambda connection: inbox.of_turn(connection, turn.writer.turn))
+    mandate = mandate_of(events)
     key = turn.writer.key
     asked = _purpose(services, key, mandate)
     limits = subagents.limits_for(key, unattended.limits(services, mandate), services.rules.helpers)
@@ -116,7 +118,9 @@ def _loop(turn: Run, journal: TurnJournal, control: Control) -> Loop:
         turn.log,
         Place(key, turn.writer.lease, turn.writer.turn),
         model=turn.model,
-        asking=Asking(session_sampling(services, session, profile, purpose=asked), asked.tool_choice),
+        asking=Asking(
+            _as_wanted(session_sampling(services, session, profile, purpose=asked), events), asked.tool_choice
+        ),
         spend=budget.spend,
         asked=journal.asked,
     )
@@ -212,6 +216,15 @@ def session_sampling(services: Services, session: str, profile: Profile, *, purp
     row = services.store.read(lambda connection: sessions.find(connection, session))
     asked = purpose or purpose_of(services.purposes, "chat")
     return sampling_for(asked, profile, thinking=(row.thinking if row else "") or None)
+
+
+def _as_wanted(usual: Sampling, events: Sequence[InboxRow]) -> Sampling:
+    """How the model is asked: as the newest event wants it where it says something, else as usual."""
+    own = events[-1].inbound.sampling if events else None
+    if own is None:
+        return usual
+    temperature = usual.temperature if own.temperature is None else own.temperature
+    return structs.replace(usual, temperature=temperature, max_tokens=own.max_tokens or usual.max_tokens)
 
 
 def _ended(turn: Run, state: str, *, text: str, error: str = "") -> TurnEnded:

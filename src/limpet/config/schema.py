@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from limpet.config.api import ApiSettings
 from limpet.config.channels import ChannelsSettings, GatewaySettings
 from limpet.config.hooks import HookSettings
 from limpet.config.webhooks import WebhooksSettings
@@ -515,6 +516,7 @@ class Settings(Struct, frozen=True):
     plugins: PluginsSettings = PluginsSettings()
     hooks: tuple[HookSettings, ...] = ()
     webhooks: WebhooksSettings = WebhooksSettings()
+    api: ApiSettings = ApiSettings()
     skills: SkillsSettings = SkillsSettings()
     net: NetSettings = NetSettings()
     egress: EgressSettings = EgressSettings()

@@ -21,6 +21,7 @@ from limpet.gateway.intake import Intake
 from limpet.gateway.lane import Lanes, Tidying
 from limpet.gateway.live import Lives
 from limpet.gateway.outside import Outside
+from limpet.gateway.programs import Programs
 from limpet.gateway.status import Snapshot, write_snapshot
 from limpet.gateway.supervisor import Link
 from limpet.gateway.watch import Watch
@@ -72,6 +73,7 @@ class Gateway:
         self._delivery = Delivery(ground, self.links, self._lives, settings=lambda: self._settings.delivery)
         self._intake = Intake(ground, self.lanes, self._notices)
         self.outside = Outside(ground, self.lanes, self._notices)
+        self.programs = Programs(ground, self.lanes, watch)
         self._watch = watch
 
     @property

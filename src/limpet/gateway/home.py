@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from limpet.assistant import asking
 from limpet.gateway.ground import Ground
-from limpet.session.keys import UNASKED
+from limpet.session.keys import API, UNASKED
 from limpet.store import approvals, inbox, outbox, peers, subagents
 from limpet.store.peers import Peer
 from limpet.store.sql import Connection
@@ -62,7 +62,7 @@ class Notices:
         def work(connection: Connection) -> bool:
             rows = inbox.of_turn(connection, approval.turn)
             people = [one for row in rows for one in subagents.origins(connection, row)]
-            own = [one.address for one in people if one.trust == "owner"]
+            own = [one.address for one in people if one.trust == "owner" and one.address.channel != API]
             home = None if own else _owner(connection)
             where = own[-1] if own else _chat(home)
             if where is None or where.channel == TERMINAL:

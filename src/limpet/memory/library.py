@@ -47,7 +47,7 @@ class Found(Struct, frozen=True):
 
 
 class Library:
-    """Searches `shelf`; `today` is the owner's day. Without an `embedder` it goes by words alone."""
+    """Searches `shelf`; `today` is the owner's day. Without an `embedder` it goes by words alone; others may use it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Library:
         self._shelf = shelf
         self._today = today
         self._embedder = embedder if vectors.is_available() else None
-        self._given = embedder
+        self.embedder = embedder
         self._patience = patience
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory")
         self._filling: asyncio.Task[None] | None = None
@@ -152,8 +152,8 @@ class Library:
             await asyncio.wait(self._late)
         await self._run(self._shelf.close)
         self._thread.shutdown()
-        if self._given is not None:
-            await self._given.close()
+        if self.embedder is not None:
+            await self.embedder.close()
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

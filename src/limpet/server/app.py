@@ -8,13 +8,13 @@ import errno
 import logging
 import re
 import socket
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 
@@ -49,6 +49,7 @@ class Server:
         *,
         blob: Callable[[str], str],
         webhooks: Webhooks | None = None,
+        api: Sequence[BaseRoute] = (),
         page: ASGIApp | None = None,
     ) -> None:
         self._house = house
@@ -63,6 +64,7 @@ class Server:
                 Route("/protocol.json", self._protocol),
                 Route("/files/{blob}", self._file),
                 *([Route("/hooks/{name}", webhooks.answer, methods=METHODS)] if webhooks is not None else []),
+                *api,
                 WebSocketRoute("/ws", self._connect),
                 *([Mount("/web", page), Route("/", self._home)] if page is not None else []),
             ]

@@ -14,6 +14,8 @@ Scope = Literal["main", "peer", "channel-peer", "account-channel-peer"]
 """How direct chats share sessions: all one, by person, by person and channel (default), also by account."""
 
 NO_LINKS: Mapping[str, Sequence[str]] = MappingProxyType({})
+API = "api"
+"""The channel of programs that use the API."""
 UNASKED = ("cron", "heartbeat", "hook")
 """Channels of what comes by itself, and kinds of sessions for that alone."""
 EACH_RUN = "run"
@@ -49,6 +51,11 @@ def cli(agent: str, name: str) -> str:
 def web(agent: str, chat: str) -> str:
     """A chat of the page; `main` is the main session."""
     return main(agent) if chat == "main" else f"agent:{agent}:web:{chat}"
+
+
+def api(agent: str, token: str, session: str) -> str:
+    """A conversation of the program that shows `token`."""
+    return f"agent:{agent}:{API}:{token}:{session}"
 
 
 def name_of(key: str) -> str:

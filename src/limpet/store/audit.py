@@ -29,6 +29,8 @@ Act = Literal[
     "plugin.changed",
     "secret.changed",
     "skill.changed",
+    "token.created",
+    "token.revoked",
     "trust.once",
 ]
 START = ""

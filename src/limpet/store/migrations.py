@@ -382,4 +382,27 @@ MIGRATIONS = (
     );
     CREATE INDEX wakes_waiting ON wakes (id) WHERE taken = 0;
     """,
+    """
+    -- what programs show at the API: hash = SHA-256 of the secret part, expires and used in ms (0 = never);
+    -- threads = names under which they go on with what they began
+    CREATE TABLE api_tokens (
+        name TEXT PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        hash BLOB NOT NULL,
+        scopes TEXT NOT NULL,
+        agent TEXT NOT NULL,
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        used INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE api_threads (
+        token TEXT NOT NULL,
+        name TEXT NOT NULL,
+        session TEXT NOT NULL,
+        payload BLOB NOT NULL,
+        expires INTEGER NOT NULL,
+        PRIMARY KEY (token, name)
+    ) WITHOUT ROWID;
+    CREATE INDEX api_threads_expires ON api_threads (expires);
+    """,
 )

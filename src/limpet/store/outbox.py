@@ -115,6 +115,26 @@ def newest(connection: Connection, address: Address) -> Place:
     return Place(*convert(row, tuple[int, int])) if row else Place(0, 0)
 
 
+def since(connection: Connection, address: Address, moment: int) -> list[OutboxRow]:
+    """What was queued for a chat from a moment on (UTC ms), whatever became of it, oldest first; previews left out."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox WHERE {_IN_CHAT} AND kind != 'preview'"
+        " AND id > ifnull((SELECT id FROM outbox WHERE created < ? ORDER BY id DESC LIMIT 1), 0) ORDER BY id",
+        (*_chat(address), moment),
+    )
+    return list(map(_row, rows))
+
+
+def of_turn(connection: Connection, turn: str) -> list[OutboxRow]:
+    """What a turn has said, whatever became of it, oldest first."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM outbox INDEXED BY outbox_turn"
+        " WHERE turn = ? AND turn != '' AND kind != 'preview' ORDER BY id",
+        (turn,),
+    )
+    return list(map(_row, rows))
+
+
 def chats_waiting(connection: Connection) -> list[Address]:
     """The chats for which parts are not ended, without their threads; those of terminals left out."""
     rows = connection.execute(

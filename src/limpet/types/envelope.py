@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from limpet.types.content import Image
+from limpet.types.message import Sampling
 
 Trust = Literal["owner", "peer", "tool", "external"]
 TRUST_ORDER: tuple[Trust, ...] = ("external", "tool", "peer", "owner")
@@ -95,7 +96,8 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     """One inbound event. `event` is the platform's id of it, unique per (channel, account).
 
     `message` is the platform's id of the message, `name` how the sender calls himself, `group` the name of the group
-    it was said in (empty: between two). `mandate` is there when nobody says it, but a job of somebody.
+    it was said in (empty: between two). `mandate` is there when nobody says it, but a job of somebody. `sampling` says
+    how the model is to be asked, where the program that says it wants that.
     """
 
     address: Address
@@ -108,6 +110,7 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     name: str = ""
     group: str = ""
     mandate: Mandate | None = None
+    sampling: Sampling | None = None
 
     @property
     def answered_at(self) -> Address:
