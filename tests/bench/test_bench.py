@@ -112,3 +112,11 @@ def test_a_look_at_the_schedule_is_measured_against_a_gateway_without_jobs(tmp_p
     assert {figure.what for figure in report.figures if figure.goal is not None} == {
         "more", "next due", "due now", "next end",
     }  # fmt: skip
+
+
+def test_requests_to_the_api_are_measured_against_the_inbox(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn")
+    report, _ = bench("api", tmp_path / "report.json")
+    assert {figure.name for figure in report.figures if figure.goal is not None} == {
+        "chat completions", "chat completions, streamed", "messages", "responses",
+    }  # fmt: skip

@@ -95,7 +95,7 @@ class Programs:
     def known(self, token: str, event: str) -> InboxRow | None:
         """What the program has said under this name before."""
         address = Address(CHANNEL, ACCOUNT)
-        return self._ground.store.read(lambda connection: inbox.find_event(connection, address, f"{token}:{event}"))
+        return self._ground.store.read(lambda connection: inbox.find_event(connection, address, _named(token, event)))
 
     def row(self, id: int) -> InboxRow | None:
         return self._ground.store.read(lambda connection: inbox.find(connection, id))
@@ -108,7 +108,7 @@ class Programs:
             now = self._ground.clock.now()
             inbound = Inbound(
                 address=saying.address,
-                event=f"{saying.token}:{saying.event}",
+                event=_named(saying.token, saying.event),
                 text="\n\n".join(filter(None, (saying.text, *told.texts))) or "[an empty message]",
                 sender=saying.token,
                 trust=saying.trust,
@@ -140,7 +140,8 @@ class Programs:
         if (outcome := self._outcome(row)) is not None:
             yield outcome
             return
-        ours = row.state == "claimed"
+        now = self.row(row.id)
+        ours = now is not None and now.state == "claimed"  # it may have begun meanwhile
 
         def listen(key: str, event: Event) -> None:
             if key == row.key:
@@ -181,6 +182,11 @@ class Programs:
     def _outcome(self, row: InboxRow) -> Outcome | None:
         """What became of a message, once it is decided."""
         return self._ground.store.read(lambda connection: _look(connection, row.id))
+
+
+def _named(token: str, event: str) -> str:
+    """The name of an event. It begins with our own word, so that no program can give it the name of one of ours."""
+    return f"{CHANNEL}:{token}:{event}"
 
 
 async def _next(heard: asyncio.Queue[Event]) -> Event | None:

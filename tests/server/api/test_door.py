@@ -10,6 +10,7 @@ import aiohttp
 import openai as sdk
 import pytest
 
+from limpet.assistant.scope import person_of
 from limpet.cli.database import change
 from limpet.cli.group import Invocation
 from limpet.cli.sessions_find import reading
@@ -93,6 +94,16 @@ def test_a_program_is_not_the_owner(home: Path) -> None:
             theirs = [row for row in _rows(here) if row not in own]
             assert [(row.key, row.inbound.trust) for row in own] == [("agent:main:api:server:u", "owner")]
             assert [(row.key, row.inbound.trust) for row in theirs] == [("agent:main:api:phone:u", "peer")]
+
+    asyncio.run(main())
+
+
+def test_no_name_of_a_token_makes_it_the_owner(home: Path) -> None:
+    async def main() -> None:
+        async with served(home) as here, openai(here, await made(here, "session")) as client:
+            await client.chat.completions.create(model="limpet", messages=HELLO)  # type: ignore
+            (row,) = _rows(here)
+            assert not person_of(row.inbound).is_owner
 
     asyncio.run(main())
 
