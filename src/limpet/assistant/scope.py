@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from limpet.assistant.elsewhere import EVENT
 from limpet.assistant.services import Services
 from limpet.assistant.subagents import lacks, origins_of
 from limpet.assistant.unattended import judged, mandate_of, reserved
@@ -48,7 +47,7 @@ class ScopedPolicy:
 
 def person_of(event: Inbound) -> Person:
     """Who speaks in an event: for a job who made it. What an agent of the owner says elsewhere is the owner's."""
-    is_owner = event.trust == "owner" or event.event.startswith(EVENT)
+    is_owner = event.trust == "owner" or event.internal
     if (mandate := event.mandate) is not None:
         return Person(mandate.channel, mandate.sender, is_owner, mandate.profile)
     return Person(event.address.channel, event.sender, is_owner)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from limpet.assistant import asking
 from limpet.assistant.commands import find as find_command
@@ -22,7 +23,7 @@ from limpet.store import inbox, outbox, peers, sessions, turns
 from limpet.store.peers import CONFIGURED, Peer
 from limpet.store.sql import Connection
 from limpet.types.channel import Arrival
-from limpet.types.envelope import Inbound, InboxRow, Part, Trust
+from limpet.types.envelope import Inbound, InboxRow, Part, Trust, from_outside
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class Intake:
 
     async def take(self, link: Link, arrival: Arrival) -> None:
         """Judge and store one arrival. Raises `StoreError` when it could not be stored."""
+        arrival = replace(arrival, event=from_outside(arrival.event))
         store, address = self._ground.store, arrival.address
         peer = store.read(lambda connection: peers.find(connection, address, arrival.sender))
         access = judge(link.settings, arrival, peer)

@@ -9,7 +9,7 @@ import logging
 import re
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from limpet.assistant.addresses import named
 from limpet.assistant.conversation import Conversation
@@ -21,7 +21,7 @@ from limpet.gateway.lane import Lanes
 from limpet.session import keys
 from limpet.store import inbox, peers, sessions, wakes
 from limpet.store.sql import Connection
-from limpet.types.envelope import Address, Inbound, InboxRow, Mandate, Tier, Trust
+from limpet.types.envelope import Address, Inbound, InboxRow, Mandate, Tier, Trust, from_outside
 
 log = logging.getLogger(__name__)
 
@@ -99,6 +99,7 @@ class Outside:
 
     async def run(self, wanted: Run) -> Taken:
         """Store a run, which then begins by itself. Raises `UserError` for what cannot be taken, `StoreError`."""
+        wanted = structs.replace(wanted, event=from_outside(wanted.event))
         store, address = self._ground.store, Address(CHANNEL, wanted.hook)
         known = store.read(lambda connection: inbox.find_event(connection, address, wanted.event))
         if known is not None:

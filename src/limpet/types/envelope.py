@@ -97,7 +97,8 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
 
     `message` is the platform's id of the message, `name` how the sender calls himself, `group` the name of the group
     it was said in (empty: between two). `mandate` is there when nobody says it, but a job of somebody. `sampling` says
-    how the model is to be asked, where the program that says it wants that.
+    how the model is to be asked, where the program that says it wants that. `internal`: another conversation of the
+    owner's agent says it; nothing that comes from outside has this.
     """
 
     address: Address
@@ -111,11 +112,21 @@ class Inbound(Struct, frozen=True, omit_defaults=True):
     group: str = ""
     mandate: Mandate | None = None
     sampling: Sampling | None = None
+    internal: bool = False
 
     @property
     def answered_at(self) -> Address:
         """Where its answer goes: where it came from, unless its mandate names another place."""
         return self.mandate.to if self.mandate is not None and self.mandate.to is not None else self.address
+
+
+OWN_EVENTS = ("helper:", "session:")
+"""How events begin that conversations make for each other."""
+
+
+def from_outside(event: str) -> str:
+    """The name of an event whose name others have chosen: never like one of our own."""
+    return f"outside:{event}" if event.startswith(OWN_EVENTS) else event
 
 
 class Post(Struct, frozen=True):
