@@ -105,6 +105,22 @@ def test_leaving_a_stream_stops_its_turn(tmp_path: Path) -> None:
     assert "one" in str(model.requests[1].messages)
 
 
+def test_a_turn_that_was_stopped_says_so(tmp_path: Path) -> None:
+    model = ScriptedModel([Answer("one", hang=True)])
+
+    async def main() -> Reply:
+        async with Agent(tmp_path, model=model) as agent, asyncio.timeout(20):
+            asked = asyncio.create_task(agent.ask("x"))
+            while not model.requests:
+                await asyncio.sleep(0.01)
+            agent.session().stop()
+            return await asked
+
+    reply = asyncio.run(main())
+    assert reply.state == "cancelled"
+    assert reply.turn
+
+
 def test_what_is_said_at_once_is_said_one_after_the_other(tmp_path: Path) -> None:
     async def use(agent: Agent) -> None:
         replies = await asyncio.gather(*(agent.ask(f"m{number}") for number in range(3)))

@@ -241,7 +241,9 @@ class Session:
 
     def _reply(self) -> Reply:
         rows = tuple(self._rows)
-        turn = next((row.turn for row in reversed(rows) if row.turn), "")
+        turn = next(
+            (row.turn for row in reversed(rows) if row.turn), self._talk.turn
+        )  # one that was stopped says nothing
         found = self._services.store.read(lambda connection: turns.find(connection, turn)) if turn else None
         if found is not None and found.state in ("failed", "interrupted"):
             kind, _, text = found.error.partition(": ")

@@ -207,6 +207,25 @@ def test_what_leads_out_or_is_not_announced_is_refused(full: Path, tmp_path: Pat
     assert not list(tmp_path.glob(".*"))
 
 
+def test_what_a_killed_backup_left_is_deleted_by_a_later_one(full: Path, tmp_path: Path) -> None:
+    old, new = tmp_path / ".limpet-backup-old", tmp_path / ".limpet-backup-new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "backup").write_text("half")
+    os.utime(old, (1, 1))
+    assert run("backup", tmp_path / "b.tgz") == 0
+    assert not old.exists()
+    assert new.exists()
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "note").write_text("hello")
+    with tarfile.open(tmp_path / "other.tgz", "w:gz") as tar:
+        tar.add(tmp_path / "note", arcname="note")
+    assert run("restore", tmp_path / "other.tgz", "--check") == 2
+    assert "no whole backup: it has no manifest.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.9, 0.999])
 def test_a_half_file_is_refused(full: Path, tmp_path: Path, part: float, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("backup", tmp_path / "b.tgz") == 0

@@ -67,6 +67,7 @@ def test_pause_resume_edit_and_remove(limpet: Limpet) -> None:
         (("add", "x", "--at", "2001-01-01"), "is over"),
         (("add", "x", "--every", "1h", "--agent", "nobody"), "no agent 'nobody'"),
         (("add", "x", "--every", "1h", "--name", "heartbeat"), "kept for Limpet's own heartbeat"),
+        (("add", "x", "--every", "1h", "--model", "nope/nope"), "names no known provider"),
         (("remove", "nothing"), "There are no jobs"),
     ],
 )

@@ -73,6 +73,14 @@ def test_a_key_that_is_refused_writes_nothing(tmp_path: Path) -> None:
     assert not written(tmp_path / "home")
 
 
+def test_a_key_that_is_not_there_writes_nothing(tmp_path: Path) -> None:
+    options = ["--yes", "--provider", "openai", "--api-key", "env:NO_SUCH_KEY_ANYWHERE"]
+    done = asyncio.run(limpet(tmp_path / "home", "onboard", *options))
+    assert done.code == 2
+    assert "needs a key" in done.err
+    assert not written(tmp_path / "home")
+
+
 def test_a_token_that_is_refused_writes_nothing(tmp_path: Path) -> None:
     async def main() -> Ended:
         async with FakeTelegram() as telegram:

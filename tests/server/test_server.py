@@ -191,12 +191,13 @@ def test_bad_requests_are_answered_and_the_connection_stays(home: Path) -> None:
                 json.dumps(ask(1, "follow", chat="main", cursor="x")),
             ):
                 await client.send(frame)
-                found.append(dict((await hear(client, "response"))["error"])["code"])  # type: ignore[call-overload]
+                answer = await hear(client, "response")
+                found.append((answer["id"], dict(answer["error"])["code"]))  # type: ignore[call-overload]
             await say(client, ask(9, "status"))
             found.append(dict((await hear(client, "response"))["result"])["is_ready"])  # type: ignore[call-overload]
             return found
 
-    assert asyncio.run(main()) == ["invalid"] * 5 + [True]
+    assert asyncio.run(main()) == [("", "invalid"), *[("1", "invalid")] * 4, True]
 
 
 def test_pages_of_others_and_rebound_names_are_refused(home: Path) -> None:

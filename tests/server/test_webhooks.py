@@ -116,6 +116,36 @@ def test_a_repetition_has_the_same_id_and_runs_nothing(home: Path) -> None:
     assert asked == 2
 
 
+def test_a_model_that_cannot_be_had_is_refused_and_told_and_holds_nothing_up(home: Path) -> None:
+    async def main() -> tuple[list[int], str]:
+        async with served(home, config=CONFIG) as here, here.client() as client:
+            await say(client, ask(1, "send", chat="main", text="hello", key="k"))
+            await hear(client, "event", "message")
+            wrong = await post(here, "/hooks/agent", {"message": "x", "model": "nope/nope"}, **BEARER)
+            told = str(dict((await hear(client, "event", "message"))["body"])["text"])
+            right = await post(here, "/hooks/agent", {"message": "next"}, **BEARER)
+            await until(done(here, 1))
+            return [wrong.status, right.status], told
+
+    statuses, told = asyncio.run(main())
+    assert statuses == [422, 202]
+    assert "nope/nope, which cannot be had" in told
+
+
+def test_the_owner_is_told_when_what_waits_cannot_begin(home: Path) -> None:
+    async def main() -> str:
+        async with served(home, config=f'{CONFIG}[models.purposes.cron]\nmodel = "nope/nope"') as here:
+            async with here.client() as client:
+                await say(client, ask(1, "send", chat="main", text="hello", key="k"))
+                await hear(client, "event", "message")
+                await post(here, "/hooks/agent", {"message": "x"}, **BEARER)
+                return str(dict((await hear(client, "event", "message"))["body"])["text"])
+
+    told = asyncio.run(main())
+    assert "hook:agent cannot begin: 'nope/nope' names no known provider" in told
+    assert "It is kept" in told
+
+
 def test_who_may_not_is_told_what_to_do(home: Path) -> None:
     async def main() -> list[tuple[int, str]]:
         async with served(home, config=CONFIG) as here:

@@ -30,6 +30,10 @@ from limpet.errors import InputError, StoreError
 from limpet.store import snapshot
 
 MANIFEST = "manifest.json"
+DRAFTS = ".limpet-backup-"
+"""What the folders of unfinished backups begin with."""
+LEFT = 6 * 3600
+"""Seconds after which such a folder is nobody's."""
 CONFIG = "config.toml"
 OUTSIDE = "workspaces"
 """The folder of the file, and of the home it becomes, for workspaces that lay outside the home."""
@@ -76,13 +80,21 @@ def write_backup(target: Path, home: Home, loaded: Loaded, *, secrets: bool, now
     if not home.root.is_dir():
         raise InputError(f"There is nothing to back up: {home.root} does not exist.")
     try:
-        with tempfile.TemporaryDirectory(prefix=".limpet-backup-", dir=target.parent) as folder:
+        _clear(target.parent, now)
+        with tempfile.TemporaryDirectory(prefix=DRAFTS, dir=target.parent) as folder:
             draft = Path(folder) / "backup"
             manifest = _Packing(home, loaded, Path(folder), secrets=secrets).write(draft, now=now)
             _publish(draft, target)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}.", hint="Name another place.") from error
     return manifest
+
+
+def _clear(folder: Path, now: int) -> None:
+    """Delete what backups that were killed have left there; they may hold secrets."""
+    for draft in folder.glob(f"{DRAFTS}*"):
+        if draft.stat().st_mtime < now / 1000 - LEFT:
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def secret_paths(root: Path, table: Table) -> set[Path]:

@@ -161,7 +161,9 @@ def _unpack(file: Path, folder: Path) -> Manifest:
             while stream.read(1 << 20):  # to its checksum
                 pass
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    except (tarfile.TarError, EOFError, zlib.error, FileNotFoundError, msgspec.MsgspecError) as error:
+    except FileNotFoundError as error:
+        raise _half(file, f"it has no {MANIFEST}") from error
+    except (tarfile.TarError, EOFError, zlib.error, msgspec.MsgspecError) as error:
         raise _half(file, str(error)) from error
     except OSError as error:
         if error.errno is None:  # gzip's own

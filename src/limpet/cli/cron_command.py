@@ -65,6 +65,7 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
     settings = invocation.settings().settings
     if agent not in agent_names(settings):
         raise InputError(f"There is no agent {agent!r}.", hint=f"There are: {', '.join(agent_names(settings))}.")
+    _check_model(invocation, given.model)
     targets = tuple(settings.webhooks.targets)
     maker, now = Maker(agent, zone=users_zone(settings.user.timezone)), now_ms()
     wish = structs.replace(given.wish(), text=text, name=name, says=says, where="main" if main else "isolated")
@@ -88,6 +89,7 @@ def add(invocation: Invocation, given: Given, *, text: str, name: str, agent: st
 @click.pass_obj
 def edit(invocation: Invocation, given: Given, *, name: str, text: str) -> None:
     """Change what is given of the job NAME; it is active afterwards."""
+    _check_model(invocation, given.model)
     settings = invocation.settings().settings
     zone, now, targets = users_zone(settings.user.timezone), now_ms(), tuple(settings.webhooks.targets)
 
@@ -100,6 +102,14 @@ def edit(invocation: Invocation, given: Given, *, name: str, text: str) -> None:
         return made.job
 
     say(desk.confirmation(_changed(invocation, work), now=now))
+
+
+def _check_model(invocation: Invocation, reference: str) -> None:
+    """Raises `ConfigError` or `NoModelError` for a model that no run could have."""
+    if reference:
+        from limpet.cli.models_command import check_model  # heavy, and only needed here
+
+        check_model(invocation, reference)
 
 
 def _address(connection: Connection, to: str, targets: Collection[str]) -> Address | None:

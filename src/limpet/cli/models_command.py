@@ -26,7 +26,7 @@ from limpet.cli.view import TerminalView
 from limpet.config.load import load_settings
 from limpet.config.write import set_values, unset_value
 from limpet.errors import InputError, LimpetError, UpstreamError, UserError
-from limpet.llm.choose import ModelSettings, choose
+from limpet.llm.choose import Choice, ModelSettings, choose
 from limpet.llm.configured import model_settings
 from limpet.llm.profiles import services
 from limpet.llm.purposes import with_model
@@ -137,7 +137,7 @@ def set_model(invocation: Invocation, reference: str, *, purpose: str | None) ->
     """Use REFERENCE (provider/model or a short name) from now on. Nothing is asked of the service."""
     if not reference.strip():
         raise InputError("Say which model.", hint="limpet models set provider/model; `limpet models list` has them.")
-    choice = asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
+    choice = check_model(invocation, reference)
     if purpose:
         set_values(invocation.home().config, {("models", "purposes", purpose, "model"): reference})
         say(f"From now on, for {purpose}: {choice.profile.reference}.")
@@ -161,7 +161,7 @@ def alias(invocation: Invocation, name: str, reference: str) -> None:
         found = unset_value(invocation.home().config, key)
         say(f"{name} is forgotten." if found else f"There is no short name {name}.")
         return
-    asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
+    check_model(invocation, reference)
     set_values(invocation.home().config, {key: reference})
     say(f"{name} is {reference}.")
 
@@ -176,6 +176,11 @@ def install_local() -> None:
                 hint="Use another model: set a key such as OPENAI_API_KEY, or start a local server such as Ollama.",
             )
     say("The embedded model is installed. It is used when no other model is at hand.")
+
+
+def check_model(invocation: Invocation, reference: str) -> Choice:
+    """The model that is named. Raises `ConfigError`, `NoModelError`. Nothing is asked of the service."""
+    return asyncio.run(choose(model_settings_of(invocation), {**os.environ, "LIMPET_MODEL": ""}, named=reference))
 
 
 def model_settings_of(invocation: Invocation) -> ModelSettings:

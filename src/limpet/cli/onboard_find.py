@@ -14,7 +14,15 @@ from msgspec import Struct, structs
 from limpet.channels.trial import greet
 from limpet.config.channels import ChannelSettings
 from limpet.config.vault import Vault
-from limpet.errors import ChannelError, ConfigError, CredentialError, LimpetError, RefusedError, RequestError
+from limpet.errors import (
+    ChannelError,
+    ConfigError,
+    CredentialError,
+    LimpetError,
+    NoModelError,
+    RefusedError,
+    RequestError,
+)
 from limpet.llm.build import build
 from limpet.llm.choose import ModelSettings, choose
 from limpet.llm.http import Deadlines
@@ -126,7 +134,7 @@ async def try_model(found: Found, settings: ModelSettings, *, named: str) -> Fou
                         return structs.replace(found, state="works", text=f"{choice.profile.reference} answers")
         finally:
             await model.close()
-    except (CredentialError, ConfigError) as error:
+    except (CredentialError, ConfigError, NoModelError) as error:  # the last: no key, though one is needed
         return structs.replace(found, state="refused", text=str(error))
     except RequestError as error:
         if error.status == 404:

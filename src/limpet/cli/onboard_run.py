@@ -90,7 +90,8 @@ def carry_out(invocation: Invocation, answers: Answers, manner: Manner) -> int:
     _report(result, plan)
     if manner.asks:
         _pair(home, answers)
-        _offer_conversation()
+        if answers.provider != LATER:
+            _offer_conversation()
     return 0
 
 

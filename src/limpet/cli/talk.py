@@ -40,6 +40,8 @@ class Talk:
         self._busy = False
         self._person = self._passes = False
         self._ending: BaseException | None = None
+        self.turn = ""
+        """The turn of what was said last; empty when there was none."""
 
     async def check_model(self) -> None:
         """Raises `ConfigError`, `NoModelError` when the model of the conversation cannot be had; says the way out."""
@@ -64,8 +66,10 @@ class Talk:
         `TurnStopped` when Ctrl-C ended the wait for another process.
         """
         inbound = Inbound(address=self._address, event=new_id("cli-"), text=text, images=images)
+        self.turn = ""
         with self._busily():
             row = await self.conversation.send(inbound)
+            self.turn = row.turn
             await self.deliver()
         code = self._exit_code(row)
         if code == errors.TurnStopped.exit_code:

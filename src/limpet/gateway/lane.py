@@ -35,6 +35,7 @@ KEPT = 64
 RESTS = (5.0, 30.0, 120.0, 600.0)
 """Seconds a lane rests after each failure that is not its turn's own (no model, disk full)."""
 KEPT_WAITING = "Your message is kept; I try again later."
+STUCK = "What waits under {key} cannot begin: {reason}\nIt is kept; I try again later."
 HELD = 1.0
 """Seconds until a lane looks again at what another process is doing."""
 BACKGROUND = ("cron", "hook", "subagent")
@@ -206,6 +207,8 @@ class Lanes:
         if lane.rests == 1:
             with contextlib.suppress(StoreError):  # a disk so full that not even this can be stored
                 await self._notices.tell_waiting(lane.key, f"{error.present()}\n{KEPT_WAITING}")
+                if keys.kind_of(lane.key) in keys.UNASKED:
+                    await self._notices.tell_owner(STUCK.format(key=lane.key, reason=error.present()))
 
     def _rest(self, lane: Lane, pause: float) -> None:
         """Leave a lane alone for a while, unless something new comes."""

@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 from limpet.assistant.addresses import named
 from limpet.assistant.conversation import Conversation
 from limpet.assistant.receiving import arrived, receive, taken
-from limpet.errors import LimpetError, ToolError
+from limpet.assistant.services import Services
+from limpet.errors import ConfigError, InputError, LimpetError, NoModelError, ToolError
 from limpet.gateway.ground import Ground
 from limpet.gateway.home import Notices
 from limpet.gateway.lane import Lanes
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 CHANNEL = "hook"
 """Where such events come from."""
 _TAG = re.compile(r"<(?=\s*/?\s*payload\b)", re.IGNORECASE)
+UNUSABLE = "An event for the hook **{hook}** was refused: it wants the model {model}, which cannot be had: {reason}"
 LOST = "The hook **{hook}** is to answer {to}, which is no chat that I know, so its answers come here. {hint}"
 
 
@@ -98,7 +100,7 @@ class Outside:
         return ""
 
     async def run(self, wanted: Run) -> Taken:
-        """Store a run, which then begins by itself. Raises `UserError` for what cannot be taken, `StoreError`."""
+        """Store a run, which then begins by itself. Raises `InputError` for what cannot be taken, `StoreError`."""
         wanted = structs.replace(wanted, event=from_outside(wanted.event))
         store, address = self._ground.store, Address(CHANNEL, wanted.hook)
         known = store.read(lambda connection: inbox.find_event(connection, address, wanted.event))
@@ -106,6 +108,7 @@ class Outside:
             return Taken(f"{CHANNEL}-{known.id}", is_new=False)
         to = await self._where(wanted)
         async with self._ground.agents.use(wanted.agent) as services:
+            await self._check_model(services, wanted)
             conversation, agent, now = Conversation(services, wanted.key), wanted.agent, self._ground.clock.now()
             await store.write(lambda connection: sessions.open_live(connection, wanted.key, agent=agent, now=now))
             row, new = await receive(conversation, _inbound(wanted, address, to))
@@ -137,6 +140,17 @@ class Outside:
         found = await self._ground.store.write(work)
         self._ground.nudges.wake()
         return found
+
+    async def _check_model(self, services: Services, wanted: Run) -> None:
+        """Refuse a model that cannot be had: its run could not begin, and all that come after it would wait for it."""
+        if not wanted.model:
+            return
+        try:
+            await services.models.get(wanted.model)
+        except (ConfigError, NoModelError) as error:
+            text = UNUSABLE.format(hook=wanted.hook, model=wanted.model, reason=error)
+            await self._notices.tell_owner(text, key=f"hook:{wanted.hook}:model:{wanted.model}")
+            raise InputError(f"The model {wanted.model!r} cannot be had: {error}", hint=error.hint) from error
 
     async def _where(self, wanted: Run) -> Address | None:
         """Where the answer goes; a chat that is not known is told to the owner, who is answered instead."""

@@ -112,14 +112,14 @@ class Connection:
         await self._socket.close(close)
 
     async def _answer(self, text: bytes) -> None:
-        """Answer one request; a frame that is none is answered without an id."""
+        """Answer one request; a frame that is none is answered with its id where it has one."""
         if len(text) > protocol.MAX_FRAME:
             await self._fault("", "too_large", f"A frame has at most {protocol.MAX_FRAME:,} bytes.")
             return
         try:
             frame = protocol.read(text)
         except (msgspec.MsgspecError, RecursionError) as error:
-            await self._fault("", "invalid", str(error))
+            await self._fault(protocol.id_of(text), "invalid", str(error))
             return
         if not isinstance(frame, Request):
             await self._fault("", "invalid", "Connected already.")

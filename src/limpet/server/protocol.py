@@ -175,6 +175,21 @@ read = msgspec.json.Decoder(ClientFrame).decode
 write = msgspec.json.Encoder().encode
 
 
+class _Named(Struct, frozen=True):
+    id: Id
+
+
+_named = msgspec.json.Decoder(_Named).decode
+
+
+def id_of(frame: bytes) -> str:
+    """The id of a frame that is no request otherwise; empty where it has none."""
+    try:
+        return _named(frame).id
+    except (msgspec.MsgspecError, RecursionError):
+        return ""
+
+
 def schema() -> bytes:
     """JSON Schema of all frames."""
     (client, server), parts = msgspec.json.schema_components((ClientFrame, ServerFrame), ref_template="#/$defs/{name}")
