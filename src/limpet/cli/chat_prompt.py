@@ -17,8 +17,16 @@ from limpet.cli.chat_complete import completes
 _STYLE = Style.from_dict({"bottom-toolbar": "noreverse dim"})
 
 
+def nothing() -> None:
+    """Where there is nothing to unfold."""
+
+
 def prompt_session(
-    history: str, completer: Completer, *, toolbar: Callable[[], str], unfold: Callable[[], None]
+    history: str,
+    completer: Completer | None = None,
+    *,
+    toolbar: Callable[[], str] | None = None,
+    unfold: Callable[[], None] = nothing,
 ) -> PromptSession[str]:
     """A prompt with the history in a file. Enter sends; Alt-Enter, a backslash at the end and pasting keep lines."""
     return PromptSession(

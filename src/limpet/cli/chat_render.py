@@ -6,8 +6,9 @@ from io import StringIO
 
 import msgspec
 from markdown_it import MarkdownIt
-from rich.console import Console, RenderableType
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.syntax import Syntax
 from rich.text import Text
 
 from limpet.cli.terminal import printable
@@ -17,6 +18,27 @@ CODE_THEME = "ansi_dark"
 ARGUMENT, ARGUMENTS = 60, 200
 """Characters of one argument, and of all, in the line of a call."""
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+class _Code(CodeBlock):
+    """Code without a frame or background, so that it can be copied."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        code = str(self.text).rstrip()
+        yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, padding=(0, 0, 0, 2))
+
+
+class _Heading(Heading):
+    """A line that stands out, on the left as all others."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        self.text.stylize("bold underline" if self.tag == "h1" else "bold")
+        yield self.text
+
+
+class _Markdown(Markdown):
+    elements = {**Markdown.elements, "heading_open": _Heading, "fence": _Code, "code_block": _Code}  # noqa: RUF012
 
 
 def lines_of(shown: RenderableType, *, width: int) -> list[str]:
@@ -29,7 +51,7 @@ def lines_of(shown: RenderableType, *, width: int) -> list[str]:
 
 def markdown(text: str) -> Markdown:
     """Markdown of a model. Tags are text here: they must not vanish; addresses are shown, never hidden behind words."""
-    shown = Markdown(printable(text), code_theme=CODE_THEME, hyperlinks=False)
+    shown = _Markdown(printable(text), code_theme=CODE_THEME, hyperlinks=False)
     shown.parsed = _PARSER.parse(printable(text))
     return shown
 

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from rich.console import RenderableType
 
 from limpet.cli import chat_render as render
+from limpet.cli.chat_answer import Answer
 from limpet.cli.chat_screen import Screen
 from limpet.session.aims import plan_lines
 from limpet.types.entry import PlanStep
@@ -34,8 +35,6 @@ from limpet.types.event import (
 FRAME = 0.1
 """Seconds between two drawings."""
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-LONG_BLOCK = 8_000
-"""Characters from which on a block is shown as plain text until it is complete."""
 FOLDED = 2
 """Lines of a result up to which it is not folded."""
 KEPT = 10
@@ -62,8 +61,7 @@ class ChatView:
         self._screen = screen
         self._busy = asyncio.Event()
         self._began = 0.0
-        self._shown = ""
-        self._pending = ""
+        self._answer = Answer(self._paragraph)
         self._thought = ""
         self._tools: dict[str, _Running] = {}
         self._folded: list[tuple[str, str]] = []
@@ -83,7 +81,7 @@ class ChatView:
     @contextmanager
     def aside(self) -> Generator[None]:
         """Inside, somebody else uses the lower end of the screen."""
-        self._flush()
+        self._answer.flush()
         with self._screen.aside():
             yield
 
@@ -93,12 +91,11 @@ class ChatView:
                 self._begin()
             case TextDelta(text=text):
                 self._forget_thoughts()
-                self._shown += text
-                self._pending += text
+                self._answer.add(text)
             case ThinkingDelta(text=text):
                 self._thought += text
             case AnswerReset(reason=reason):
-                self._pending = self._shown = ""
+                self._answer.begin()
                 self.note(f"[once more: {reason}]")
             case Notice(text=text, level=level):
                 self._noted.add(text)
@@ -114,8 +111,8 @@ class ChatView:
         """What the agent does, and what it is after."""
         match event:
             case ToolBegan(call=call, name=name, arguments=arguments):
-                self._flush()
-                self._shown = ""
+                self._answer.flush()
+                self._answer.begin()
                 self._tools[call] = _Running(render.call_line(name, arguments))
             case ToolProgress(call=call, text=text) if call in self._tools:
                 self._tools[call].progress = text
@@ -129,24 +126,24 @@ class ChatView:
 
     def reply(self, row: OutboxRow) -> None:
         """Show a delivered part, unless it is what has just been shown."""
-        self._flush()
-        text = row.text.strip()
-        at = self._shown.find(text) if text else -1
-        if at >= 0:
-            self._shown = self._shown[at + len(text) :]
-        elif row.kind == "reply":
+        self._answer.flush()
+        if self._answer.covers(row.text):
+            return
+        if row.kind == "reply" and row.turn:
             self._paragraph(row.text)
+        elif row.kind == "reply":  # of a command: laid out already
+            self._put(render.block(row.text.rstrip(), ""))
         elif row.text not in self._noted:
             self.note(f"! {row.text}", style="yellow")
 
     def note(self, text: str, *, style: str = "dim") -> None:
         """A remark of Limpet's own."""
-        self._flush()
+        self._answer.flush()
         self._put(render.block(text, style))
 
     def show(self, shown: RenderableType) -> None:
         """Something that stays, such as a diff."""
-        self._flush()
+        self._answer.flush()
         self._put(shown)
 
     def rest(self) -> None:
@@ -154,7 +151,7 @@ class ChatView:
         self._busy.clear()
         self._tools.clear()
         self._forget_thoughts()
-        self._flush()
+        self._answer.flush()
         self._screen.clear()
 
     def unfold(self) -> None:
@@ -170,7 +167,8 @@ class ChatView:
         self._folded.clear()
 
     def _begin(self) -> None:
-        self._shown = self._pending = self._thought = ""
+        self._answer.begin()
+        self._thought = ""
         self._tools.clear()
         self._noted.clear()
         self._began = time.monotonic()
@@ -180,7 +178,7 @@ class ChatView:
         running = self._tools.pop(event.call, None)
         said = running.said if running else event.name
         took = f" ({event.duration / 1000:.1f} s)" if event.duration >= 100 else ""
-        self._flush()
+        self._answer.flush()
         text = event.text.strip()
         if event.is_error:
             self._put(render.line(f"✗ {said}{took}: {text.partition(chr(10))[0]}", "red"))
@@ -203,7 +201,7 @@ class ChatView:
     async def _tick(self) -> None:
         while True:
             await self._busy.wait()
-            self._settle()
+            self._answer.settle()
             self._screen.draw(self._live())
             await asyncio.sleep(FRAME)
 
@@ -219,7 +217,7 @@ class ChatView:
         parts = [f"{mark} {seconds} s", "Ctrl-C stops", self._step(), self.standing]
         below.append(render.line(" · ".join(part for part in parts if part)))
         lower = [line for one in below[-(rows - 3) :] for line in render.lines_of(one, width=columns - 1)]
-        return [*self._growing(columns - 1)[-max(1, rows - 2 - len(lower)) :], *lower]
+        return [*self._answer.growing(columns - 1)[-max(1, rows - 2 - len(lower)) :], *lower]
 
     def _at_work(self, mark: str, one: _Running) -> RenderableType:
         return render.line(f"{mark} {int(time.monotonic() - one.began)} s {one.said}", "cyan")
@@ -228,27 +226,6 @@ class ChatView:
         now = next((step.text for step in self.plan if step.state == "in_progress"), "")
         done = sum(step.state == "done" for step in self.plan)
         return f"step {done + 1} of {len(self.plan)}: {now}" if now else ""
-
-    def _growing(self, width: int) -> list[str]:
-        """The block of the answer that is not complete yet."""
-        if not self._pending.strip():
-            return []
-        if len(self._pending) > LONG_BLOCK:
-            return render.lines_of(render.block(self._pending[-LONG_BLOCK // 2 :], ""), width=width)
-        return render.lines_of(render.markdown(self._pending), width=width)
-
-    def _settle(self) -> None:
-        """Write the blocks that are complete."""
-        done = render.settled(self._pending) if "\n" in self._pending else 0
-        if done:
-            complete, self._pending = self._pending[:done], self._pending[done:]
-            self._paragraph(complete)
-
-    def _flush(self) -> None:
-        """Write all that was said so far."""
-        complete, self._pending = self._pending, ""
-        if complete.strip():
-            self._paragraph(complete)
 
     def _forget_thoughts(self) -> None:
         """Thoughts are over: one line tells of them, or all of it."""
