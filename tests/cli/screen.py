@@ -85,6 +85,7 @@ class Person:
         self._terminal = terminal
         self.window = window
         self.raw = ""
+        self.rows = 24
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
@@ -93,6 +94,7 @@ class Person:
         self.type(f"\x1b[200~{text}\x1b[201~")
 
     def resize(self, columns: int, rows: int) -> None:
+        self.rows = rows
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     async def until(self, seen: str | Callable[[str], bool]) -> None:
@@ -111,6 +113,8 @@ class Person:
             data = os.read(self._terminal, 65_536).decode("utf-8", "replace")
             self.raw += data
             self.window.feed(data)
+            if "\x1b[6n" in data:  # where is the cursor? At the lower end
+                self.type(f"\x1b[{self.rows};{self.window.column + 1}R")
 
     async def prompted(self) -> None:
         """Wait for a prompt that takes keys."""
@@ -148,9 +152,7 @@ async def sitting(
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         cwd=cwd or home,
-        env=environment(
-            home, **at(server), **{"TERM": "xterm-256color", "PROMPT_TOOLKIT_NO_CPR": "1", "LANG": "C.UTF-8", **environ}
-        ),
+        env=environment(home, **at(server), **{"TERM": "xterm-256color", "LANG": "C.UTF-8", **environ}),
     )
     os.close(theirs)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
 from prompt_toolkit.completion import Completer
-from prompt_toolkit.filters import Condition
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
@@ -55,11 +55,12 @@ def _is_empty() -> bool:
 def _bindings(unfold: Callable[[], None]) -> KeyBindings:
     bound = KeyBindings()
 
-    @bound.add("enter")
+    @bound.add("enter", filter=~is_searching)
     def send(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
-            buffer.complete_state = None  # the choice is taken, nothing is sent yet
+        chosen = buffer.complete_state is not None and buffer.complete_state.current_completion is not None
+        if chosen and not buffer.text.startswith("/"):
+            buffer.complete_state = None  # the file is taken, nothing is sent yet
         elif buffer.document.current_line_before_cursor.endswith("\\") and not buffer.document.text_after_cursor:
             buffer.delete_before_cursor()
             buffer.insert_text("\n")
