@@ -152,7 +152,7 @@ def test_ctrl_c_at_an_approval_stops_the_turn(tmp_path: Path) -> None:
 
 
 def test_an_approval_of_a_file_shows_what_would_change(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text('[[policy.rules]]\ntool = "write_file"\naction = "ask"\n')
+    (tmp_path / "config.toml").write_text('[[policy.rules]]\ntool = "write_file"\ndecision = "ask"\n')
     (tmp_path / "workspace").mkdir()
     (tmp_path / "workspace/a.txt").write_text("one\nthree\n")
 

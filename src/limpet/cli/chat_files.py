@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from heapq import nsmallest
 
 from limpet.tools.walk import walk
 
@@ -37,7 +38,7 @@ class Files:
             if time.monotonic() - self._looked > FRESH:
                 self._found = await asyncio.to_thread(find, self._roots)
                 self._looked = time.monotonic()
-        return best(letters, self._found)
+        return await asyncio.to_thread(best, letters, self._found)
 
 
 def find(roots: Sequence[tuple[str, str]]) -> list[str]:
@@ -66,7 +67,7 @@ def best(letters: str, paths: Sequence[str], *, limit: int = OFFERED) -> list[st
     Upper case counts where it was typed.
     """
     if not letters:
-        return sorted(paths, key=lambda path: (path.count("/"), path))[:limit]
+        return nsmallest(limit, paths, key=lambda path: (path.count("/"), path))
     fold = letters == letters.lower()
     ranked: list[tuple[int, int, str]] = []
     apart: list[str] = []
@@ -76,10 +77,10 @@ def best(letters: str, paths: Sequence[str], *, limit: int = OFFERED) -> list[st
         if at < 0:
             apart.append(path)
             continue
-        name = where.rfind("/", 0, len(where)) + 1
+        name = where.rfind("/") + 1
         rank = 0 if at == name else 1 if at > name else 2
         ranked.append((rank, len(path), path))
     if len(ranked) < limit:
         pattern = re.compile(".*?".join(map(re.escape, letters)), re.IGNORECASE if fold else 0)
         ranked += [(3 + (hit.end() - hit.start()), len(path), path) for path in apart if (hit := pattern.search(path))]
-    return [path for _, _, path in sorted(ranked)[:limit]]
+    return [path for _, _, path in nsmallest(limit, ranked)]

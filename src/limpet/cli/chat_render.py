@@ -58,11 +58,11 @@ def markdown(text: str) -> Markdown:
 
 def settled(text: str) -> int:
     """How many characters of a Markdown text that is still growing will look the same whatever follows: all blocks but
-    the last."""
-    starts = [token.map[0] for token in _PARSER.parse(text) if token.level == 0 and token.map and token.nesting >= 0]
-    if len(starts) < 2:
-        return 0
-    return sum(len(line) for line in text.splitlines(keepends=True)[: starts[-1]])
+    the last. A line that is not complete could become anything, so it does not count."""
+    lines = text.split("\n")[:-1]
+    tokens = _PARSER.parse("\n".join(lines))
+    starts = [token.map[0] for token in tokens if token.level == 0 and token.map and token.nesting >= 0]
+    return sum(len(line) + 1 for line in lines[: starts[-1]]) if len(starts) > 1 else 0
 
 
 def line(text: str, style: str = "dim") -> Text:
