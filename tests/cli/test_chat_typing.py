@@ -182,6 +182,28 @@ def test_what_is_typed_meanwhile_stands_at_the_next_prompt(tmp_path: Path) -> No
     asyncio.run(main())
 
 
+def test_what_is_sent_meanwhile_is_said_next(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, sitting(tmp_path, server) as person:
+            await person.say("slow")
+            await person.until("Ctrl-C stops")
+            person.type("sent ahead\r")
+            assert "sent ahead" in await said(person, server, 2)
+
+    asyncio.run(main())
+
+
+def test_a_name_that_is_none_ends_nothing(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, sitting(tmp_path, server) as person:
+            await person.say("/sessions not:a name")
+            await person.until("is not a name for a session")
+            await person.say("hello")
+            await said(person, server)
+
+    asyncio.run(main())
+
+
 def test_on_a_dumb_terminal_all_is_lines(tmp_path: Path) -> None:
     async def main() -> None:
         async with FakeOpenAI(script) as server, sitting(tmp_path, server, TERM="dumb") as person:

@@ -16,10 +16,12 @@ from limpet.cli.chat_orders import obey
 from limpet.cli.chat_room import Room
 from limpet.cli.door import Entrance, Nobody, opener
 from limpet.cli.group import WORDS, Invocation
+from limpet.cli.logs import without_secrets
 from limpet.cli.message import files_in
 from limpet.cli.talk import Talk
 from limpet.cli.terminal import is_full, say, wrapped
 from limpet.cli.view import TerminalView
+from limpet.errors import ConfigError, NoModelError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -52,16 +54,27 @@ async def _chat(invocation: Invocation, session: str, *, model: str, agent: str)
     approvals = full.approvals if full else TerminalApprovals() if person else Nobody()
     entrance = Entrance(emit=emit, approvals=approvals, model=model, agent=agent, stays=True)
     async with opener(invocation)(invocation, entrance) as services, full.view.living() if full else nullcontext():
+        room, history = Room(Talk(services, session, show, model=model), full), str(invocation.home().root / "history")
+        await room.talk.check_model()
         if person:
             say(wrapped(GREETING), error=True)
-        worst = 0
-        while session:
-            room = Room(Talk(services, session, show, model=model), full)
-            worst = max(worst, await _visit(room, str(invocation.home().root / "history"), person=person))
-            if room.goto:
-                say(f"This is the conversation {room.goto}.", error=True)
-            session, model = room.goto, ""
+        worst = await _visit(room, history, person=person)
+        while room.goto:
+            room = await _next(room, Room(Talk(services, room.goto, show), full))
+            await _visit(room, history, person=person)
     return 0 if person else worst
+
+
+async def _next(here: Room, there: Room) -> Room:
+    """The conversation to go on in: not another one whose model cannot be had."""
+    here.goto, name = "", here.goto
+    try:
+        await there.talk.check_model()
+    except (ConfigError, NoModelError) as error:
+        say(without_secrets(error.present()), error=True)
+        return here
+    say(f"This is the conversation {name}.", error=True)
+    return there
 
 
 def _full() -> Full:
@@ -76,7 +89,6 @@ async def _visit(room: Room, history: str, *, person: bool) -> int:
     if room.full:
         room.full.attend(talk.services, talk.conversation.key)
     with talk.interruptible(person=person):
-        await talk.check_model()
         await talk.catch_up()
         await room.stand()
         async with (

@@ -39,24 +39,24 @@ class Order(Struct, frozen=True):
 
 
 async def obey(room: Room, line: str) -> bool:
-    """Do what `line` tells the terminal; False when it is to be said."""
+    """Do what `line` tells the terminal; False when it is to be said. What goes wrong is told."""
     stripped = line.strip()
-    if stripped.startswith("!") and stripped.strip("!"):
-        await _command(room, stripped)
+    try:
+        if stripped.startswith("!") and stripped.strip("!"):
+            await _command(room, stripped)
+            return True
+        found = parse(stripped)
+        order = ORDERS.get(found[0]) if found else None
+        return order is not None and found is not None and await order.run(room, found[1])
+    except InputError as error:
+        say(error.present(), error=True)
         return True
-    found = parse(stripped)
-    order = ORDERS.get(found[0]) if found else None
-    return order is not None and found is not None and await order.run(room, found[1])
 
 
 async def _command(room: Room, typed: str) -> None:
     keep = typed.startswith("!!")
-    try:
-        with room.talk.elsewhere():
-            ran = await run(typed.lstrip("!").strip(), keep=keep)
-    except InputError as error:
-        say(error.present(), error=True)
-        return
+    with room.talk.elsewhere():
+        ran = await run(typed.lstrip("!").strip(), keep=keep)
     if keep:
         room.kept.append(ran.attachment())
 
