@@ -169,6 +169,18 @@ def test_results_are_folded_until_ctrl_o(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_ctrl_o_is_heard_while_a_turn_runs(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with FakeOpenAI(script) as server, sitting(tmp_path, server) as person:
+            await person.say("slow")
+            await person.until("Ctrl-C stops")
+            person.type("\x0f")
+            await person.until("are shown whole from now on")
+            await said(person, server)
+
+    asyncio.run(main())
+
+
 def test_what_is_typed_meanwhile_stands_at_the_next_prompt(tmp_path: Path) -> None:
     async def main() -> None:
         async with FakeOpenAI(script) as server, sitting(tmp_path, server) as person:

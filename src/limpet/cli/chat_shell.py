@@ -10,6 +10,7 @@ import asyncio
 import os
 import sys
 
+import msgspec
 from msgspec import Struct
 
 from limpet.cli.terminal import printable, say
@@ -27,7 +28,8 @@ class Ran(Struct, frozen=True):
     output: str = ""
 
     def attachment(self) -> str:
-        return f'<command line="{self.command}" exit="{self.code}">\n{self.output.rstrip()}\n</command>'
+        line = msgspec.json.encode(self.command).decode()
+        return f'<command line={line} exit="{self.code}">\n{self.output.rstrip()}\n</command>'
 
 
 async def run(command: str, *, keep: bool) -> Ran:
