@@ -361,6 +361,13 @@ def test_starting_is_light() -> None:
     assert not loaded & set(HEAVY)
 
 
+def test_a_conversation_draws_with_nothing_before_it_has_a_screen() -> None:
+    code = "import sys, limpet.cli.chat_command; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"rich", "prompt_toolkit", "pygments", "markdown_it"}
+
+
 @pytest.mark.parametrize(
     "host",
     [

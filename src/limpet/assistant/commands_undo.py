@@ -74,7 +74,7 @@ def _choose(keeper: Keeper, key: str, word: str) -> Point:
         if not named:
             raise UserError(f"Nothing is kept of a turn {word}.", hint=USAGE)
         return named[0]
-    turns = _undoable(points)
+    turns = undoable(points)
     number = int(word[:6] or 1)
     if not turns:
         raise UserError(NOTHING)
@@ -83,7 +83,7 @@ def _choose(keeper: Keeper, key: str, word: str) -> Point:
     return turns[number - 1]
 
 
-def _undoable(points: Sequence[Point]) -> list[Point]:
+def undoable(points: Sequence[Point]) -> list[Point]:
     """Turns that changed something and were not taken back, newest first."""
     return [point for point in points if not point.undoes and not point.undone and _changed(point)]
 
@@ -93,7 +93,7 @@ def _changed(point: Point) -> bool:
 
 
 def _list(keeper: Keeper, key: str) -> str:
-    turns = _undoable(keeper.copies.points(key, limit=1_000))
+    turns = undoable(keeper.copies.points(key, limit=1_000))
     lines = [f"{number}. {_title(point)}: {_size(point)}" for number, point in enumerate(turns[:LISTED], start=1)]
     return "\n".join([*lines, USAGE]) if lines else NOTHING
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import stat
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from limpet.assistant.orders import parse
 from limpet.cli.terminal import say
 from limpet.errors import InputError, LimpetError, ModelError, UserError
 from limpet.types.content import Image
@@ -62,10 +64,27 @@ def as_text(data: bytes, name: str) -> str:
         ) from None
 
 
+_NAMED = re.compile(r"""@"([^"]+)"|@(\S+)|'([/~][^']+)'|"([/~][^"]+)"|((?<!\S)[/~](?:\\.|\S)+)""")
+"""`@FILE`, `@"FILE"`, and a path as terminals paste it when a file is dropped on them: quoted, or with backslashes."""
+
+
 def files_in(line: str) -> list[str]:
-    """The words `@FILE` of a line that name a file there is; all others are just words."""
-    words = [word for word in line.split() if word.startswith("@") and not line.startswith("/")]
-    return [word for word in words if Path(word[1:]).expanduser().is_file()]
+    """The files that a line names as `@FILE`, and pictures whose path stands in it; all else is just words."""
+    found: list[str] = []
+    for match in _NAMED.finditer("" if parse(line) else line):
+        named = match[1] or match[2]
+        path = named or match[3] or match[4] or re.sub(r"\\(.)", r"\1", match[5])
+        where = Path(path).expanduser()
+        if (named or where.suffix.lower() in IMAGES) and _is_file(where):
+            found.append(f"@{path}")
+    return list(dict.fromkeys(found))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # longer than any name
+        return False
 
 
 async def attach(words: str, files: Sequence[str], *, piped: str, blobs: Blobs, transcriber: Transcriber) -> Attached:

@@ -37,7 +37,7 @@ class Talk:
         self._address = Address(channel="cli", chat=self.conversation.key, thread=services.owner.name)
         self._named = model
         self._show = show
-        self._busy = False
+        self._busy = self._elsewhere = False
         self._person = self._passes = False
         self._ending: BaseException | None = None
         self.turn = ""
@@ -161,8 +161,19 @@ class Talk:
                 loop.remove_signal_handler(signal.SIGINT)
                 signal.signal(signal.SIGINT, before)
 
+    @contextmanager
+    def elsewhere(self) -> Generator[None]:
+        """While this lasts Ctrl-C is for a command of the person at the terminal, not for us."""
+        self._elsewhere = True
+        try:
+            yield
+        finally:
+            self._elsewhere = False
+
     def _interrupt(self, task: asyncio.Task[object]) -> None:
         control = self.conversation.control
+        if self._elsewhere:
+            return
         if control is not None and not control.stopped:
             self.conversation.stop()
         elif not self._busy and self._passes:

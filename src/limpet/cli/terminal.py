@@ -99,6 +99,12 @@ def wants_colour(stream: TextIO) -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb" and stream.isatty()
 
 
+def is_full() -> bool:
+    """Whether the terminal can do more than print lines: a cursor that moves, and a person at both ends."""
+    able = os.environ.get("TERM", "").lower() not in ("", "dumb", "unknown")
+    return able and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
 def paint(text: str, style: Style, *, stream: TextIO) -> str:
     """`text` in a colour or weight, where `stream` shows one."""
     return f"\x1b[{CODES[style]}m{text}\x1b[0m" if CODES[style] and wants_colour(stream) else text

@@ -8,11 +8,15 @@ from contextlib import suppress
 
 from limpet.errors import ToolError
 from limpet.toolkit.schema import tool
+from limpet.toolkit.truncate import head
 from limpet.tools.disk import check_unchanged, digest, judged, replace, sync_folder
+from limpet.tools.files_edit import DIFF_CHARS, DIFF_LINES, diff_of
 from limpet.tools.paths import STATE, Root, Spot, missing, read_bytes
 from limpet.types.ports import ToolContext
 from limpet.types.tool import Details, FileIntent, ToolResult, text_result
 
+COMPARED = 65_536
+"""Bytes of a file up to which people are shown what a new content changes."""
 MERGED = "; as memory: what it held before is still there, and nothing stands there twice"
 
 
@@ -30,8 +34,22 @@ async def write_file(context: ToolContext, path: str, content: str) -> ToolResul
     did = "created" if before is None else "unchanged:" if before == data else "replaced"
     return text_result(
         f"{did} {spot.relative} ({len(content):,} characters){MERGED if data != wanted else ''}",
-        details=Details(summary=f"{did} {spot.relative}", path=intent.path, sha256=intent.after),
+        details=Details(
+            summary=f"{did} {spot.relative}",
+            path=intent.path,
+            sha256=intent.after,
+            diff=_difference(before or b"", data, spot.relative),
+        ),
     )
+
+
+def _difference(before: bytes, after: bytes, name: str) -> str:
+    """What people are shown of a change: its beginning; nothing of what is no text, or too large to compare."""
+    if max(len(before), len(after)) > COMPARED or b"\0" in before + after:
+        return ""
+    diff = diff_of(before.decode("utf-8", "replace"), after.decode("utf-8", "replace"), name)
+    shown = head(diff, lines=DIFF_LINES, chars=DIFF_CHARS)
+    return shown.head if shown.whole else f"{shown.head}[The rest of the diff is left out.]"
 
 
 @tool(effect="file", writes=("path",), brief="Delete a file or folder (undo is possible).")
