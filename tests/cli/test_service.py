@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import limpet
 from limpet.app import COMMANDS
 from limpet.cli import run as run_here
 from limpet.cli.service import Service, launchd_plist, service_name, systemd_unit
@@ -180,6 +181,8 @@ def test_the_sandbox_works_inside_what_hardens_the_unit(tmp_path: Path) -> None:
     hardened = [examine().path, "--unshare-user", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev"]
     hardened += ["--dev-bind", "/proc", "/proc", "--dev-bind", "/sys", "/sys"]  # `strict` leaves these alone
     hardened += ["--tmpfs", "/tmp", "--bind", str(tmp_path), str(tmp_path)]  # bubblewrap sets no_new_privs itself
+    for kept in (sys.prefix, str(Path(limpet.__file__).parents[1])):  # these may lie in /tmp themselves
+        hardened += ["--ro-bind", kept, kept]
     trial = "import sys; from limpet.sandbox.probe import examine; r = examine(); print(r); sys.exit(r.kind == 'none')"
     done = subprocess.run(
         [*hardened, sys.executable, "-c", trial],

@@ -65,6 +65,8 @@ class Feed:
         if before:
             return items
         self._transcript = transcript
+        if found and isinstance(found[-1].payload, AssistantEntry):
+            self._said = self._thought = ""  # it is what was heard so far
         rows = self._latest()
         return merged(items, [item for row in rows if (item := beside(row)) is not None])
 
