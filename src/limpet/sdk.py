@@ -112,12 +112,14 @@ class Agent:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._services is not None:
-            for one in self._sessions.values():
-                await tidy(self._services, one.key)
-        self._sessions.clear()
-        self._services = None
-        await self._stack.aclose()
+        try:
+            if self._services is not None:
+                for one in self._sessions.values():
+                    await tidy(self._services, one.key)
+        finally:
+            self._sessions.clear()
+            self._services = None
+            await self._stack.aclose()
 
     @property
     def services(self) -> Services:
