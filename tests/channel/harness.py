@@ -138,7 +138,7 @@ class RecordingDesk:
         self.states.append(f"down: {reason}")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while not true():
                 await asyncio.sleep(0.005)
 
