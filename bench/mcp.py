@@ -22,7 +22,7 @@ from limpet.mcp.servers import Servers
 from limpet.mcp.spec import ServerSpec
 from limpet.testing.context import tool_context
 from limpet.testing.mcp import FakeServer
-from limpet.wiring import SystemClock
+from limpet.types.clock import SystemClock
 
 ADDED = 3.0
 CLOSING = 2_000.0

@@ -27,7 +27,7 @@ from limpet.server.channel import SETTINGS as WEB_SETTINGS
 from limpet.store.blobs import BlobStore
 from limpet.store.driver import Store
 from limpet.types.channel import Channel
-from limpet.wiring import SystemClock
+from limpet.types.clock import SystemClock
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,10 @@ from limpet.store import peers
 from limpet.store.peers import Peer
 from limpet.store.sql import Connection
 from limpet.types.approval import Approval, Reply
+from limpet.types.clock import SystemClock
 from limpet.types.hook import GatewayBegan, GatewayEnded, HookEvent
 from limpet.types.job import JobChange
-from limpet.wiring import State, SystemClock
+from limpet.wiring import State
 
 log = logging.getLogger(__name__)
 

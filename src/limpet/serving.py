@@ -20,7 +20,7 @@ from limpet.gateway.gateway import SERVER, Gateway
 from limpet.net.client import Web
 from limpet.server.channel import WebChannel
 from limpet.store.blobs import BlobStore
-from limpet.wiring import SystemClock
+from limpet.types.clock import SystemClock
 
 if TYPE_CHECKING:
     from limpet.household import Household

@@ -76,6 +76,7 @@ from limpet.tools.respond import respond
 from limpet.tools.rules import RulePolicy
 from limpet.tools.spawn import make_spawn
 from limpet.tools.web_search import SearchSettings
+from limpet.types.clock import SystemClock
 from limpet.types.event import Notice
 from limpet.types.hook import Hook
 from limpet.types.ports import Emit, Tool
@@ -88,16 +89,6 @@ if TYPE_CHECKING:
     from limpet.mcp.servers import Servers
 
 log = logging.getLogger(__name__)
-
-
-class SystemClock:
-    """The `Clock` of the machine."""
-
-    def now(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 class State(Struct, frozen=True):

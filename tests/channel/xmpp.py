@@ -11,8 +11,8 @@ from limpet.channels.kinds import Means
 from limpet.channels.xmpp.channel import XmppChannel
 from limpet.config.channels import XmppSettings
 from limpet.testing.blobs import FolderBlobs
+from limpet.types.clock import SystemClock
 from limpet.types.envelope import Address, Attachment
-from limpet.wiring import SystemClock
 from tests.channel.harness import Fault, Place, Say, Shown, Skill
 from tests.channel.proxy import Proxy
 from tests.channel.server import Server, free_port, needed

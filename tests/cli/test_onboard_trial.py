@@ -14,7 +14,6 @@ import msgspec
 import pytest
 
 from limpet.channels.trial import greet
-from limpet.cli.onboard_find import SystemClock
 from limpet.config.channels import DiscordSettings, SlackSettings
 from limpet.config.load import load_settings
 from limpet.config.vault import Vault
@@ -25,6 +24,7 @@ from limpet.testing.fakes.script import Reply
 from limpet.testing.fakes.slack.rooms import ME
 from limpet.testing.fakes.slack.server import FakeSlack
 from limpet.testing.fakes.telegram.server import FakeTelegram
+from limpet.types.clock import SystemClock
 from tests.cli.program import Ended, environment, limpet, run
 
 OK = [Reply(text=("OK",))]

@@ -17,7 +17,7 @@ import pytest
 
 from limpet.gateway import link
 from limpet.tools.browser.chromium import find_chromium
-from limpet.wiring import SystemClock
+from limpet.types.clock import SystemClock
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -12,13 +12,13 @@ from limpet.store import entries, jobs, peers, sessions
 from limpet.store.driver import Store
 from limpet.store.owner import Owner
 from limpet.store.sql import Connection
+from limpet.types.clock import SystemClock
 from limpet.types.content import Text, ToolCall
 from limpet.types.entry import AssistantEntry, PromptEntry, Section, ToolResultEntry, UserEntry
 from limpet.types.envelope import Address
 from limpet.types.message import AssistantMessage, Producer, UserMessage
 from limpet.types.tool import Details, text_result
 from limpet.types.usage import Usage
-from limpet.wiring import SystemClock
 
 PROBE = (
     "<img src=x onerror=\"window.pwned='img'\"><script>window.pwned='script'</script>"

@@ -26,18 +26,11 @@ from limpet.mcp.names import server_parts, tool_name
 from limpet.mcp.oauth import Logins
 from limpet.mcp.server import Server
 from limpet.mcp.spec import ServerSpec, spec_of
+from limpet.types.clock import SystemClock
 from limpet.types.ports import Clock
 
 _TAIL = 20_000
 """Bytes of a log that are shown."""
-
-
-class _Clock:
-    def now(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 @click.group("mcp", context_settings={"help_option_names": ["-h", "--help"]})
@@ -179,7 +172,7 @@ async def _test(invocation: Invocation, name: str) -> None:
     settings = load_settings(invocation.home().config, os.environ).settings
     spec = _spec(invocation, settings, name)
     records = Records(invocation.home().mcp)
-    clock: Clock = _Clock()
+    clock: Clock = SystemClock()
     server = Server(spec, records, clock=clock)
     began = time.monotonic()
     try:

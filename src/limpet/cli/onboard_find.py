@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Literal
@@ -29,6 +28,7 @@ from limpet.llm.http import Deadlines
 from limpet.llm.local import PROBE_SECONDS, models_at
 from limpet.llm.profiles import services
 from limpet.llm.retry import Patience
+from limpet.types.clock import SystemClock
 from limpet.types.content import Text
 from limpet.types.event import Done
 from limpet.types.message import Request, Sampling, UserMessage
@@ -54,16 +54,6 @@ class Found(Struct, frozen=True):
     where: str
     state: State = "untested"
     text: str = ""
-
-
-class SystemClock:
-    """The `Clock` of the machine."""
-
-    def now(self) -> int:
-        return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
 
 def find_keys(vault: Vault, environ: Mapping[str, str]) -> Iterator[Found]:

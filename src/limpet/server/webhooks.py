@@ -5,7 +5,6 @@ Who sends has to show a token, or to sign; every answer is JSON and says what to
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import logging
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from limpet.config.webhooks import OWN, WebhookSettings, WebhooksSettings
 from limpet.errors import InputError, LimpetError
 from limpet.gateway.outside import Nudge, Outside, Run, Taken, enclosed_payload
 from limpet.server import signatures
+from limpet.server.body import TooLargeError, read_body
 from limpet.server.guard import Failures, foreign_page
 from limpet.server.mapping import Event, told
 from limpet.types.ids import new_id
@@ -244,20 +244,12 @@ def _content_type(request: Request) -> Literal["json", "form"]:
 
 async def _body(request: Request, most: int) -> bytes:
     """The raw bytes, as they were signed."""
-    too_large = _RefusedError(413, f"An event has at most {most:,} bytes.", "webhooks.size allows more.")
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:18]) > most:
-        raise too_large
-    found = bytearray()
     try:
-        async with asyncio.timeout(BODY):
-            async for chunk in request.stream():
-                found += chunk
-                if len(found) > most:
-                    raise too_large
+        return await read_body(request, most, seconds=BODY)
+    except TooLargeError:
+        raise _RefusedError(413, f"An event has at most {most:,} bytes.", "webhooks.size allows more.") from None
     except TimeoutError:
         raise _RefusedError(408, f"It has not come completely within {BODY:g} s.") from None
-    return bytes(found)
 
 
 def _parsed(body: bytes, kind: Literal["json", "form"]) -> object:

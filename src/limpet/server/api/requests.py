@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from msgspec import Raw
 from starlette.requests import ClientDisconnect, Request
 
 from limpet.server.api.asks import Fault
+from limpet.server.body import TooLargeError, read_body
 from limpet.types.ids import new_id
 
 BODY = 60.0
@@ -24,22 +24,14 @@ _top = msgspec.json.Decoder(dict[str, Raw])
 
 async def body_of(request: Request, most: int) -> bytes:
     """Raises `Fault`."""
-    too_large = Fault(413, f"A request has at most {most:,} bytes.", code="request_too_large")
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length[:18]) > most:
-        raise too_large
-    found = bytearray()
     try:
-        async with asyncio.timeout(BODY):
-            async for chunk in request.stream():
-                found += chunk
-                if len(found) > most:
-                    raise too_large
+        return await read_body(request, most, seconds=BODY)
+    except TooLargeError:
+        raise Fault(413, f"A request has at most {most:,} bytes.", code="request_too_large") from None
     except TimeoutError:
         raise Fault(408, f"The request has not come completely within {BODY:g} s.") from None
     except ClientDisconnect:
         raise Fault(400, "The request has not come completely.") from None
-    return bytes(found)
 
 
 def ignored(body: bytes, known: Iterable[str]) -> str:
